@@ -33,6 +33,7 @@ from tests.autopilot.fleet import HOUR_S, Fleet
 from tests.autopilot.test_scenarios import ACT, GONE_3, LISTS, WITHOUT_3
 from tests.autopilot.values import DAY, HOUR, MINUTE, Watched, cluster
 from tests.executor.odd_port import OddPort, Real
+from tests.executor.test_lease_on_twin import with_offsets_topic
 from tests.executor.twin_runs import TwinRig, tp
 
 RING = [[one, (one + 1) % 6, (one + 2) % 6] for one in range(6)]
@@ -213,6 +214,28 @@ def test_the_lease_is_kept_while_a_plan_is_rehearsed(tmp_path: Path) -> None:
     found = rehearsed(rig.client, request, 0, rig.transport, lambda: asked.append(rig.transport.monotonic_s()))
     assert not found.problem
     assert len(asked) > 10
+
+
+def test_the_lease_is_kept_while_a_plan_is_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step of the search takes most of the time after which a silent process loses it."""
+    rig, holders = with_offsets_topic(TwinRig(tmp_path, RING, brokers=6)), list[object]()
+
+    def slow(inputs: Any, task: Any, request: Any, watch: Any = lambda _: None) -> Any:
+        def step(text: str) -> None:
+            rig.transport.sleep(30.0)
+            watch(text)
+
+        outcome = make_plan(inputs, task, request, step)
+        holders.append(present_holder(rig.new_client(), OF_AUTOPILOTS))
+        return outcome
+
+    monkeypatch.setattr(autopilot_plans, "make_plan", slow)
+    ours = Fleet(tmp_path, rig, POLICY.replace("'act'", "'propose'"))
+    with ours.opened() as autopilot:
+        rig.twin.crash(3)
+        ours.watch(autopilot, HOUR_S, LOOKS_S)
+    assert holders
+    assert None not in holders
 
 
 def test_time_of_planning_is_no_evidence() -> None:

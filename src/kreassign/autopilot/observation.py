@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import Generic, NamedTuple, TypeVar
 
 from kreassign.executor.maintenance.record import Entered
@@ -53,6 +54,10 @@ class WriteTime(NamedTuple):
 
     now_s: float
     usual_s: float
+
+
+NO_TIMES: Mapping[int, WriteTime] = MappingProxyType({})
+"""Where the policy has no metric of writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +125,7 @@ class Observation:
     sure_balancer: str = ""
     run: RunSeen = NO_RUN
     watcher: Perhaps[str] = field(default_factory=Absent)
-    write_times: Asked[Mapping[int, WriteTime]] = field(default_factory=lambda: Known({}))
+    write_times: Asked[Mapping[int, WriteTime]] = Known(NO_TIMES)
 
     @cached_property
     def live(self) -> frozenset[int]:

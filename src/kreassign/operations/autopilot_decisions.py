@@ -58,6 +58,9 @@ Tell = Callable[[Message], None]
 Report = Callable[[AutopilotStatus], None]
 """Gets the status after each look."""
 
+Alive = Callable[[], None]
+"""Sign of life of a process that works for minutes: without it for long, it loses its lease."""
+
 WORK_MS = 60_000
 """Planning and rehearsing for longer is written down as a sign of life."""
 
@@ -160,13 +163,14 @@ class Decisions:
         return decision.order
 
     @contextmanager
-    def at_work(self) -> Iterator[None]:
+    def at_work(self) -> Iterator[Alive]:
         """Plan or rehearse for minutes: that is no break between looks, after which all evidence would begin again.
 
-        Brokers that went meanwhile went at an unknown time. A clock that was set, or stood still, is a break.
+        Call what it yields again and again meanwhile: it keeps the lease. Brokers that went meanwhile went at an
+        unknown time. A clock that was set, or stood still, is a break.
         """
         begun_ms, begun_s = self.clock.now_ms(), self.clock.monotonic_s()
-        yield
+        yield self.lease.beat_at_times
         at_ms, last_ms = self.clock.now_ms(), self.memory.looked_ms
         worked_ms = (self.clock.monotonic_s() - begun_s) * 1000
         is_steady = abs(at_ms - begun_ms - worked_ms) < SIGN_OF_LIFE_MS

@@ -11,9 +11,18 @@ from pathlib import Path
 from types import MappingProxyType
 
 from kreassign.admin import AdminClient
-from kreassign.autopilot.detectors import DETECTORS, Look, astray, flapping, relief_bytes, slow_brokers, use_of
+from kreassign.autopilot.detectors import (
+    DETECTORS,
+    Look,
+    astray,
+    flapping,
+    price_of,
+    relief_bytes,
+    slow_brokers,
+    use_of,
+)
 from kreassign.autopilot.events import Name, PlanLoads, Planned
-from kreassign.autopilot.gates import REDUNDANCY, most_bytes_per_day, resting, stale_text
+from kreassign.autopilot.gates import most_bytes_per_day, resting, stale_text
 from kreassign.autopilot.memory import MOST_REPLACED, Memory
 from kreassign.autopilot.observation import Observation
 from kreassign.autopilot.policy import Kind, Policy
@@ -54,31 +63,22 @@ def _disk_tasks(name: Name, look: Look) -> tuple[plan_tasks.Task, ...]:
 
 
 def _lost_on(name: Name, _: Look) -> plan_tasks.Repair:
-    # Whole, like the next: an autopilot chooses by itself what it leaves (`_for_most`).
-    return plan_tasks.Repair(racks=False, replication_factors=False, lost_on=(name.broker,), is_whole=True)
-
-
-def _misplaced(_: Name, look: Look) -> plan_tasks.Repair:
-    return plan_tasks.Repair(without=resting(look, Kind.PLACEMENT), is_whole=True)
+    return plan_tasks.Repair(racks=False, replication_factors=False, lost_on=(name.broker,))
 
 
 ROOMY = 0.7
 """Used share up to which a directory takes what another one of its broker has too much."""
 
 TASKS: Mapping[Kind, Callable[[Name, Look], tuple[plan_tasks.Task, ...]]] = MappingProxyType({
-    Kind.BROKER_GONE: lambda name, _: (plan_tasks.DrainBrokers((name.broker,)),),
+    Kind.BROKER_GONE: lambda name, look: (plan_tasks.DrainBrokers((name.broker,)), _lost_on(name, look)),
     Kind.DISK_FILLS: _disk_tasks,
     Kind.DIRECTORY_FAILED: lambda name, look: (_lost_on(name, look),),
-    Kind.PLACEMENT: lambda name, look: (_misplaced(name, look),),
+    Kind.PLACEMENT: lambda _, look: (plan_tasks.Repair(without=resting(look, Kind.PLACEMENT)),),
     Kind.NEW_BROKER: lambda name, _: (plan_tasks.AddBrokers((name.broker,)),),
     Kind.SLOW_BROKER: lambda name, _: (plan_tasks.DemoteBrokers((name.broker,)),),
     Kind.BAND_LEFT: lambda _, look: (plan_tasks.Rebalance(without=resting(look, Kind.BAND_LEFT)),),
 })  # fmt: skip
-"""Tasks that repair a finding, the narrowest first; the next one where that moves nothing."""
-PARTS: Mapping[Kind, Callable[[Name, Look], plan_tasks.Repair]] = MappingProxyType({
-    **dict.fromkeys(REDUNDANCY, _lost_on), Kind.PLACEMENT: _misplaced,
-})  # fmt: skip
-"""Tasks that repair some partitions of a finding where not all can be."""
+"""Tasks that repair a finding, the narrowest first; the next one where that is impossible, or moves nothing."""
 UNMEASURED = frozenset({Kind.BROKER_GONE, Kind.DIRECTORY_FAILED, Kind.PLACEMENT, Kind.SLOW_BROKER})
 """Kinds whose plans need no write rates: copies that are lost do not wait for loads."""
 
@@ -90,9 +90,6 @@ class Repairs:
     planned: Planned
     plan: PlanFile | None
 
-
-MOST_PLANS = 32
-"""Plans that are tried for a part of what is impossible together: enough to find one among a thousand partitions."""
 
 SHOWN = 3
 """Most partitions that a sentence names."""
@@ -112,10 +109,18 @@ def avoided(memory: Memory, name: Name, now: Observation) -> tuple[int, ...]:
     return tuple(sorted(one for one in found if f"broker {one}" != name.subject))
 
 
-def plan_repair(client: AdminClient, name: Name, look: Look, clock: Clock, avoid: tuple[int, ...] = ()) -> Repairs:
+def plan_repair(
+    client: AdminClient,
+    name: Name,
+    look: Look,
+    clock: Clock,
+    avoid: tuple[int, ...] = (),
+    alive: Callable[[], None] = lambda: None,
+) -> Repairs:
     """Plan the repair of a finding by the narrowest task, with nothing for the brokers to `avoid`.
 
-    Raises InputError, Infeasible, IllegalPlan, ClusterError.
+    `alive` is called at each step of the planner, which takes minutes on a large cluster. Raises InputError,
+    Infeasible, IllegalPlan, ClusterError.
     """
     now, policy = look.now, look.policy
     if name.kind is Kind.LEADERS:
@@ -128,25 +133,18 @@ def plan_repair(client: AdminClient, name: Name, look: Look, clock: Clock, avoid
 
     def made(task: plan_tasks.Task) -> Outcome:
         with unforeseen_named():
-            return make_plan(inputs, task, PlanRequest(rate_bytes_per_s=policy.runs.throttle))
+            return make_plan(inputs, task, PlanRequest(rate_bytes_per_s=policy.runs.throttle), lambda _: alive())
 
-    part = PARTS[name.kind](name, look) if name.kind in PARTS else None
-    left = _rest_text(name, look)
-    try:
-        outcome = _first(TASKS[name.kind](name, look), made)
-    except Infeasible as error:  # What is impossible for some partitions keeps no other from its copies.
-        if part is None:
-            raise
-        outcome, more = _for_most(part, _most_urgent_first(name, look, inputs, avoid), made, error)
-        left = (*left, *more)
-    if part is not None and (long := _too_long(outcome, look, inputs)):
+    tasks, left = TASKS[name.kind](name, look), _rest_text(name, look)
+    outcome, repair = _first(tasks, made), tasks[-1]
+    if isinstance(repair, plan_tasks.Repair) and (long := _too_long(outcome, look, inputs)):
         taken = frozenset(outcome.plan.replicas) - long
-        outcome = made(replace(part, without=frozenset(one.topic_partition for one in now.placed) - taken))
+        outcome = made(replace(repair, without=frozenset(one.topic_partition for one in now.placed) - taken))
         left = (*left, f"{some_of(sorted(long), SHOWN)}: no window is long enough for a copy at this throttle")
     if not outcome.plan.replicas:
         reasons = "; ".join((*left, *outcome.facts.remaining)) or "no plan moves anything"
         raise InputError(f"there is nothing to move: {reasons}")
-    planned = planned_of(name, now.at_ms, outcome, left)
+    planned = planned_of(name, now.at_ms, outcome, (*_price_text(name, look), *left))
     if loads is not None:
         planned = replace(planned, loads=loads, sentences=(*planned.sentences, loads_text(loads, policy, now.at_ms)))
     return Repairs(_within_budget(planned, look), PlanFile(outcome.plan, outcome.facts.expected, outcome.facts))
@@ -157,6 +155,13 @@ def _shown(name: Name, look: Look) -> frozenset[TopicPartition] | None:
     shown = [one.partitions for one in DETECTORS[name.kind].find(look) if one.subject == name.subject]
     names = [one for one in shown if one is not None]
     return None if shown and not names else frozenset[TopicPartition]().union(*names)
+
+
+def _price_text(name: Name, look: Look) -> tuple[str, ...]:
+    """A sentence on what waiting for a dead broker costs, beside the cost of copying; nothing for other findings."""
+    if name.kind is not Kind.BROKER_GONE:
+        return ()
+    return (f"when it was planned: {price_of(look, name.broker, look.memory.away.get(name.broker, look.now.at_ms))}",)
 
 
 def _rest_text(name: Name, look: Look) -> tuple[str, ...]:
@@ -175,56 +180,6 @@ def _first(tasks: Sequence[plan_tasks.Task], made: Callable[[plan_tasks.Task], O
             if found.plan.replicas:
                 return found
     return made(tasks[-1])
-
-
-def _most_urgent_first(
-    name: Name, look: Look, inputs: Inputs, avoid: Collection[int]
-) -> list[tuple[TopicPartition, ...]]:
-    """Partitions that a finding is about, in groups that may be possible together: those with one copy left first.
-
-    Within a group small ones are first. Those with more replicas than there are brokers for them are the last group.
-    """
-    now, sizes = look.now, _sizes(inputs)
-    names = (_shown(name, look) or frozenset()) - resting(look, name.kind)
-    is_open = now.live - now.in_maintenance - now.cordoned() - frozenset(avoid)
-    groups: dict[tuple[bool, bool], list[tuple[int, TopicPartition]]] = {}
-    for one in now.placed:
-        if one.topic_partition in names:
-            is_crowded = len(one.replicas) > len(is_open | now.live.intersection(one.replicas))
-            is_alone = len(now.live.intersection(one.isr)) <= 1
-            # Sizes change from look to look: by their magnitude the order stays the same.
-            size = (sizes.get(one.topic_partition, 0).bit_length(), one.topic_partition)
-            groups.setdefault((is_crowded, not is_alone), []).append(size)
-    return [tuple(one for _, one in sorted(groups[key])) for key in sorted(groups)]
-
-
-def _for_most(
-    task: plan_tasks.Repair,
-    groups: list[tuple[TopicPartition, ...]],
-    made: Callable[[plan_tasks.Task], Outcome],
-    error: Infeasible,
-) -> tuple[Outcome, tuple[str, ...]]:
-    """Plan for as many of these partitions as possible, the first ones first, and name what is left.
-
-    Groups that are impossible are halved; after some plans the rest is left. Raises the error if nothing is possible.
-    """
-    every, waiting = frozenset(one for group in groups for one in group), list(groups)
-    taken, found = frozenset[TopicPartition](), None
-    for _ in range(MOST_PLANS):
-        if not waiting:
-            break
-        group = waiting.pop(0)
-        try:
-            outcome = made(replace(task, without=task.without | (every - taken - {*group})))
-        except (Infeasible, IllegalPlan):
-            half = len(group) // 2
-            waiting = [one for one in (group[:half], group[half:]) if half and one] + waiting
-        else:
-            taken, found = taken | {*group}, outcome
-    if found is None or not found.plan.replicas:
-        raise error
-    why = " ".join(str(error).split())
-    return found, (f"{some_of(sorted(every - taken), SHOWN)} stay as they are, for all together are impossible: {why}",)
 
 
 def _too_long(outcome: Outcome, look: Look, inputs: Inputs) -> frozenset[TopicPartition]:
@@ -279,14 +234,14 @@ def loads_text(loads: PlanLoads, policy: Policy, at_ms: int) -> str:
 
 
 def planned_of(name: Name, at_ms: int, outcome: Outcome, left: Sequence[str] = ()) -> Planned:
-    """The plan of a repair, as it is remembered, with what is `left` since it is impossible."""
+    """The plan of a repair, as it is remembered, with what is `left` besides what the plan itself names."""
     copied, prediction = outcome.evaluation.moved_bytes, outcome.facts.prediction
     moves = tuple(sorted(outcome.plan.replicas))
     seconds = None if prediction is None or not math.isfinite(prediction.seconds) else float(prediction.seconds)
-    what = _cost_text(outcome.facts.task, len(moves), copied, seconds)
-    return Planned(
-        at_ms, name, plan_id(outcome.plan), copied, moves, (what, *left, *outcome.facts.remaining[:3]), seconds
-    )
+    what, remaining = _cost_text(outcome.facts.task, len(moves), copied, seconds), outcome.facts.remaining
+    more = (f"its facts file says {len(remaining) - SHOWN} more of what it leaves",) if len(remaining) > SHOWN else ()
+    sentences = (what, *left, *remaining[:SHOWN], *more)
+    return Planned(at_ms, name, plan_id(outcome.plan), copied, moves, sentences, seconds)
 
 
 def _cost_text(task: str, partitions: int, copied_bytes: int, seconds: float | None) -> str:

@@ -54,7 +54,7 @@ from kreassign.operations.approvals import (
     withdraw,
     write_request,
 )
-from kreassign.operations.autopilot_decisions import Decisions
+from kreassign.operations.autopilot_decisions import Alive, Decisions
 from kreassign.operations.autopilot_journal import approval_path, proposal_path
 from kreassign.operations.autopilot_plans import SHOWN, Repairs, avoided, kept, plan_repair
 from kreassign.operations.connect import tell_nobody
@@ -76,18 +76,18 @@ class Proposals:
 
     def plan(self, name: Name, now: Observation) -> Repairs | None:
         """Plan, and tell of the plan if it is new; a failure is written down, and told once."""
-        with self._decisions.at_work():
-            return self._proposed(name, now)
+        with self._decisions.at_work() as alive:
+            return self._proposed(name, now, alive)
 
-    def _proposed(self, name: Name, now: Observation) -> Repairs | None:
+    def _proposed(self, name: Name, now: Observation, alive: Alive) -> Repairs | None:
         before = self._decisions.memory.findings[name]
         path = proposal_path(self._decisions.journal.path, name)
         try:
             avoid = avoided(self._decisions.memory, name, now)
             look = Look(now, self._decisions.memory, self._decisions.policy)
-            fresh = plan_repair(self._client, name, look, self._clock, avoid)
+            fresh = plan_repair(self._client, name, look, self._clock, avoid, alive)
             self._lease.confirm()  # Planning takes minutes, and so does the rehearsal.
-            repairs = self._rehearsed(kept(path, before.proposal, fresh, look, avoid), before, look, avoid)
+            repairs = self._rehearsed(kept(path, before.proposal, fresh, look, avoid), before, look, avoid, alive)
         except ClusterError as error:
             self._decisions.fail(name, f"it could not be planned: {error_text(error)}", is_passing=True)
             return None
@@ -110,7 +110,9 @@ class Proposals:
             self._decisions.tell(proposed_message(repairs.planned, (run,) if is_for_people else ()))
         return repairs
 
-    def _rehearsed(self, repairs: Repairs, before: Finding, look: Look, avoid: tuple[int, ...]) -> Repairs:
+    def _rehearsed(
+        self, repairs: Repairs, before: Finding, look: Look, avoid: tuple[int, ...], alive: Alive
+    ) -> Repairs:
         """The plan with its rehearsal on a twin, made again where that is due, and the plan may run or be signed."""
         planned, level, kind = repairs.planned, look.policy.level(before.name.kind), before.name.kind
         if repairs.plan is None or level not in {Level.ASK, Level.ACT}:
@@ -121,7 +123,7 @@ class Proposals:
         if not counts_still(look, finding) and (is_to_sign or may_rehearse(look, finding)):
             is_free = at_any_time(look.policy, kind, is_urgent=before.urgent_ms is not None)
             request = self._run_of(repairs.plan, avoid, at_any_time=is_free)
-            fresh = rehearsed(self._client, request, planned.at_ms, self._clock, self._lease.beat_at_times)
+            fresh = rehearsed(self._client, request, planned.at_ms, self._clock, alive)
             planned = replace(planned, rehearsal=dated(fresh, look, finding, self._clock.now_ms()))
             self._lease.confirm()
         return replace(repairs, planned=planned)

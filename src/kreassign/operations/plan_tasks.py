@@ -212,8 +212,7 @@ class Repair:
     """Replace replicas on dead brokers; add missing ones, and spread them over racks.
 
     With `lost_on` only those of these brokers are replaced, on dead ones or lost with a log directory, that can be.
-    Partitions `without` which it is to do stay as they are, and so do those for which there is no place, unless the
-    repair `is_whole`: then it is refused for them.
+    Partitions `without` which it is to do stay as they are, and so do those for which there is no place.
     """
 
     racks: bool = True
@@ -221,7 +220,6 @@ class Repair:
     and_balance: bool = False
     lost_on: tuple[int, ...] = ()
     without: frozenset[TopicPartition] = frozenset()
-    is_whole: bool = False
     name: ClassVar[str] = "repair"
 
     def pose(self, inputs: Inputs) -> Posed:
@@ -231,7 +229,7 @@ class Repair:
             racks=self.racks,
             factors=self.replication_factors,
             without=self.without,
-            leaves_rest=not self.is_whole,
+            leaves_rest=True,
         )
         return Posed(_limited(problem, self.and_balance), repairs_dead=not self.lost_on, lost_on=self.lost_on)
 

@@ -56,6 +56,15 @@ def test_lost_copies_go_where_room_is_the_last_copies_first() -> None:
     assert [one for one in judged.unfinished if one.startswith(says("still has a copy", 0, 9))]
 
 
+@pytest.mark.parametrize("sizes", [(20, 21), (21, 20)])
+def test_growth_does_not_change_which_copies_find_room(sizes: tuple[int, int]) -> None:
+    """A plan that is made twice, minutes apart, is to be the same: which of two is the smaller one changes."""
+    hosts = with_room({1: 0.0, 2: 0.0, 3: 25.0}, [*brokers(1, 2, 3), DOWN])
+    first, second = sizes
+    after, _ = planned(hosts, [partition(0, 1, 9, gigabytes=first), partition(1, 2, 9, gigabytes=second)])
+    assert after == {0: [1, 3], 1: [2, 9]}
+
+
 def test_others_make_room_for_what_they_can() -> None:
     """Broker 3 has room for t-0 once u-2 has gone to broker 4; t-1 is larger than any disk."""
     hosts = with_room({1: 0.0, 2: 0.0, 3: 50.0, 4: 20.0}, [*brokers(1, 2, 3, 4), DOWN])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -123,7 +124,7 @@ def solve(problem: Problem, start: Assignment | None = None, watch: Callable[[st
         posed = problem.with_limits()
         for _ in range(MOST_ROUNDS):
             solution = _solve_brokers(posed, start, watch)
-            assignment, homeless = in_log_dirs(problem, solution.assignment, _inside)
+            assignment, homeless = in_log_dirs(problem, solution.assignment, partial(_inside, watch=watch))
             if not len(homeless):
                 return Solution(assignment, solution.missed[:, : len(problem.bands)], solution.undone)
             # The brokers had room for these, and none of their directories: they stay where they are.
@@ -133,9 +134,9 @@ def solve(problem: Problem, start: Assignment | None = None, watch: Callable[[st
     raise Infeasible(f"no log directory has room for {names} on the brokers that do", goals=("log directories",))
 
 
-def _inside(problem: Problem) -> tuple[Assignment, IndexArray]:
+def _inside(problem: Problem, watch: Callable[[str], None]) -> tuple[Assignment, IndexArray]:
     """Search inside one broker, with its directories as brokers."""
-    found = _solve_brokers(problem)
+    found = _solve_brokers(problem, watch=watch)
     return found.assignment, found.undone
 
 
@@ -307,14 +308,16 @@ MOST_GROUPS = 32
 def _most(search: Search, waiting: IndexArray) -> IndexArray:
     """Place as many replicas as find room, first those of partitions with few copies, then small ones; return the rest.
 
-    Where only forced changes count, others make room for them, for all together or for as many as possible.
+    Where only forced changes count, others make room for them, for all together or for as many as possible. Sizes count
+    by their magnitude: those of a live cluster change from minute to minute, and the order of a plan does not.
     """
     problem, encoding, state = search.problem, search.encoding, search.state
     now = problem.partitions
     usable = problem.brokers.is_live[now.replicas] & ~now.is_lost & ~now.lags
     owners = encoding.owners[waiting]
     copies = np.bincount(now.owners[usable], minlength=len(now))[owners]
-    waiting = waiting[np.lexsort((encoding.size[owners], copies))]
+    magnitudes = np.frexp(now.size_bytes[owners].astype(np.float64))[1]
+    waiting = waiting[np.lexsort((magnitudes, copies))]
     for _ in range(2):  # the second time as followers of those that have a place by then
         loops.fill_pass(encoding, state, waiting)
         waiting = waiting[state.places[waiting] == UNPLACED]
