@@ -6,12 +6,14 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 
-from kreassign.pipeline.load.accuracy import TOLD_ERROR, UNSEEN
+from kreassign.pipeline.load.accuracy import TOLD_ERROR, UNSEEN, evidence
+from kreassign.pipeline.load.hours import LatestHours
 from kreassign.pipeline.tables.schemas import Row
 from tests.approved import approve
-from tests.pipeline.load.hours_known import loads
+from tests.pipeline.load.hours_known import hour_table, loads
 
 HOUR_MS = 3_600_000
 BEGIN_MS = 489_600 * HOUR_MS
@@ -109,6 +111,7 @@ def hourly_by_a_bad_clock(number: int, row: Row) -> Row:
         "seconds": seconds,
         "good_seconds": seconds,
         "squared_seconds": seconds**2,
+        "last_ms": row["last_ms"] + (360_000 if number % 2 else 0),
         "rate_sum": round(rate * 1e6),
         "rate_bins": [math.ceil(math.log(rate) / math.log(_GAMMA))],
         "rate_counts": [1],
@@ -225,6 +228,48 @@ def test_intervals_are_as_wide_as_what_is_unknown_makes_them() -> None:
         for name, key in figures
     ]
     approve(lines, "intervals")
+
+
+def scatter(rows: list[Row]) -> float:
+    """Scatter of the rates of neighbouring intervals, which a wrong clock makes."""
+    hours = LatestHours.of(hour_table(rows))
+    none = np.zeros(len(hours), np.bool_)
+    return float(evidence(hours, none, none).scatter[0])
+
+
+def rounds(number: int, seconds: float, records: int, count: int = 1) -> Row:
+    """An hour whose so many rounds reach back over these seconds; without any it ends a gap."""
+    good = seconds if count else 0.0
+    at_ms = BEGIN_MS + number * HOUR_MS
+    return {
+        "hour_ms": at_ms,
+        "first_ms": at_ms,
+        "last_ms": at_ms,
+        "seconds": seconds,
+        "new_records": records,
+        "good_seconds": good,
+        "good_records": records if count else 0,
+        "rate_sum": round(records / seconds * 1e6) * count,
+        "rate_bins": [1] * bool(count),
+        "rate_counts": [count] * bool(count),
+    }
+
+
+def test_hours_by_day_are_no_neighbours_of_the_night_before_a_gap() -> None:
+    """By day there are more rounds than by night, and more is written in each second."""
+    rows = []
+    for begin in (0, 24):
+        rows += [rounds(begin, 5 * 3600, 18_000, 0), *(rounds(begin + hour, 3600, 3600) for hour in range(1, 8))]
+        rows += [rounds(begin + 12, 5 * 3600, 18_000, 0)]
+        rows += [rounds(begin + hour, 3600, 36_000, 2) for hour in range(13, 20)]
+    assert scatter(rows) == 0
+
+
+def test_a_wrong_clock_shows_in_rounds_that_are_hours_apart() -> None:
+    late = [7200 + (720 if number % 2 else -720) for number in range(12)]
+    rows = [rounds(2 * number, seconds, 1000) for number, seconds in enumerate(late)]
+    stamped = [row | {"last_ms": row["last_ms"] + (720_000 if number % 2 else 0)} for number, row in enumerate(rows)]
+    assert scatter(stamped) == pytest.approx(0.1, rel=0.1)
 
 
 def kept_half_a_day(share: float, *, is_compacted: bool | None = None, **sizes: int) -> Row:

@@ -48,6 +48,7 @@ percentile rises with the scatter j of the rates. In k neighbouring intervals, w
 The 1/k² is for the first and the last time, whose errors the sum of s has, too. j² is the mean over all groups of
 neighbouring hours with four intervals or so, each in relation to its own rate. So rounds may be rarer by night, when
 less is written: over all intervals alike, this would look like a wrong clock, and rarer rounds by day would hide one.
+Nor is an hour by day a neighbour of the one by night before a gap.
 The 95th percentile of values that scatter by j is too high by exp(1.645 j), and where it is the least of the bursts too
 low by as much; 2 j allows for tails.
 
@@ -240,7 +241,9 @@ def evidence(hours: LatestHours, is_by_log: Mask, is_less: Mask) -> ErrorFigures
 def _squared_scatter(hours: LatestHours, intervals: Floats) -> Floats:
     """j² of each partition, given the intervals of each hour; NaN without records or neighbouring intervals."""
     so_far = np.cumsum(intervals) - intervals
-    begins = np.flatnonzero(run_starts(hours.owner, (so_far - so_far[hours.starts][hours.owner]) // _NEAR))
+    spans = np.cumsum(_follow_a_gap(hours)) - 1
+    first = np.flatnonzero(run_starts(spans))
+    begins = np.flatnonzero(run_starts(spans, (so_far - so_far[first][spans]) // _NEAR))
     if not len(begins):
         return np.zeros(0)
     count, rate_sum, records, good_ms = (
@@ -251,6 +254,12 @@ def _squared_scatter(hours: LatestHours, intervals: Floats) -> Floats:
     seen = np.where(np.isnan(excess), 0.0, count - _ratio(np.ones_like(count), count))
     owner = hours.owner[begins]
     return _ratio(*(np.bincount(owner, np.nan_to_num(each), len(hours)).astype(np.float64) for each in (excess, seen)))
+
+
+def _follow_a_gap(hours: LatestHours) -> Mask:
+    """True for the first hour of each partition, and for hours whose good intervals do not reach back to the last."""
+    since_ms = np.diff(hours["last_ms"], prepend=np.nan)
+    return run_starts(hours.owner) | (since_ms > hours.milliseconds("good_seconds"))
 
 
 def _daily(hours: LatestHours, mean: Floats, meant_s: Floats, rated_ms: Floats) -> dict[str, Floats]:
