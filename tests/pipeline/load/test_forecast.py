@@ -243,9 +243,10 @@ def test_a_size_of_which_nothing_else_is_known_has_no_upper_end() -> None:
     bounded, unbounded = forecast_of(known, 30)
     assert bounded["high_size_bytes"] == pytest.approx(1000 + 30 * DAY_S, rel=0.2)
     assert (unbounded["size_bytes"], unbounded["high_size_bytes"], unbounded["basis"]) == (1000, None, "unknown")
-    # The total leaves out what the other may write, as that of rates does.
     total = backtested(known)["c"]
-    assert total["high_size_bytes"] == pytest.approx(1000 + bounded["high_size_bytes"])
+    assert (total["size_bytes"], total["high_size_bytes"]) == (pytest.approx(1000 + bounded["size_bytes"]), None)
+    assert total["low_size_bytes"] < 2000
+    assert backtested(loads(hour_table(hours(0, 28, lambda _: 1.0))))["c"]["high_size_bytes"] is not None
 
 
 def test_no_size_is_forecast_to_grow_by_more_than_what_is_written() -> None:

@@ -326,15 +326,9 @@ class _Sizes:
         )
 
     def total(self, chosen: Mask, share: Floats) -> tuple[float, float, float]:
-        """Sum of the chosen sizes, and both ends of its range; those without an upper end count as they are."""
-        is_bounded = chosen & ~np.isnan(self.largest)
-        below, above = (
-            joint_margin(self.below[chosen], share[chosen]),
-            joint_margin(self.above[is_bounded], share[is_bounded]),
-        )
-        then, least, largest = (
-            each[chosen].sum() for each in (self.then, self.least, np.where(is_bounded, self.largest, self.then))
-        )
+        """Sum of the chosen sizes, and both ends of its range; no upper end if one of them has none."""
+        below, above = (joint_margin(each[chosen], share[chosen]) for each in (self.below, self.above))
+        then, least, largest = (float(each[chosen].sum()) for each in (self.then, self.least, self.largest))
         return then, max(least - below, 0.0), largest + above
 
 
