@@ -21,7 +21,15 @@ from kreassign.pipeline.load.measured import (
     with_measured,
     with_topic_names,
 )
-from kreassign.pipeline.load.rules import AFTER_GAP, FIRST, METRIC_HOUR_RULES, TWICE, WENT_BACK
+from kreassign.pipeline.load.rules import (
+    AFTER_GAP,
+    ANOTHERS,
+    FIRST,
+    METRIC_HOUR_RULES,
+    TOO_FAST,
+    TWICE,
+    WENT_BACK,
+)
 from kreassign.pipeline.tables.schemas import BROKER_LOADS, LOAD_MODEL, METRIC_HOURS, METRICS, Row
 from kreassign.pipeline.tables.spark_io import struct_type
 
@@ -160,12 +168,29 @@ def test_every_reading_is_counted_once_and_says_what_is_not_measured(spark: Spar
     values = [tuple(row[name] for name in METRICS.column_names) for row in rows]
     sums = metric_sums(spark.createDataFrame(values, struct_type(METRICS)))
     counts = metric_counts(sums)
-    assert counts == {READINGS: 12, TWICE: 1, FIRST: 3, AFTER_GAP: 2, WENT_BACK: 1}
+    assert counts == {READINGS: 12, TWICE: 1, FIRST: 3, AFTER_GAP: 2, WENT_BACK: 1, ANOTHERS: 0, TOO_FAST: 0}
     hours = sorted((row["broker"], row["hour_ms"] - BEGIN_MS, row["value"], row["measured_share"] * 60)
                    for row in metric_hours(sums).collect())  # fmt: skip
     assert hours == [(1, 0, 1.0, 30.0), (1, 2 * HOUR_MS, 1.0, 10.0), (1, 3 * HOUR_MS, 1.0, 60.0)]
     # Good ones that are not counted for another reason stand for the time before them: five that are in the hours.
     assert counts[READINGS] - sum(counts[rule.reason] for rule in METRIC_HOUR_RULES) == 5
+
+
+def test_a_step_to_the_counter_of_another_broker_is_no_traffic(spark: SparkSession) -> None:
+    """Pages of two brokers under one id, one by one and two by two, and a counter that nobody can have filled."""
+    alternating = (1e12, 5e12, 1e12 + 60, 5e12 + 60, 1e12 + 120)
+    in_pairs = (1e12, 1e12 + 60, 5e12, 5e12 + 60, 1e12 + 120, 1e12 + 180)
+    series = {1: alternating, 2: in_pairs, 3: (0.0, 9e17)}
+    rows = [
+        metric(broker, "bytes_out_total", None, None, BEGIN_MS + number * 5 * MINUTE_MS, value)
+        for broker, values in series.items()
+        for number, value in enumerate(values)
+    ]
+    values = [tuple(row[name] for name in METRICS.column_names) for row in rows]
+    sums = metric_sums(spark.createDataFrame(values, struct_type(METRICS)))
+    counts = metric_counts(sums)
+    assert [counts[reason] for reason in (FIRST, WENT_BACK, ANOTHERS, TOO_FAST)] == [3, 3, 3, 1]
+    assert {row["broker"]: row["value"] for row in metric_hours(sums).collect()} == {2: pytest.approx(60 / 300)}
 
 
 def test_topics_are_found_by_the_scope_of_their_metrics(spark: SparkSession) -> None:

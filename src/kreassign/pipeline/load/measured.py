@@ -2,7 +2,9 @@
 
 Series become hourly means (`metric_hours`). A reading covers the time since the previous one of its series, if that
 is at most an hour, and belongs to the hour in which it ends; a counter that goes back was reset, and that time is not
-measured. `measured_share` is the measured part of an hour: the completeness of the window.
+measured. Nor is the time before a reading that is another broker's: the counter goes back soon, and on from the reading
+before it, where a restarted one begins at 0; or it is further ahead than a broker can count. `measured_share` is the
+measured part of an hour: the completeness of the window.
 
 What brokers sent to consumers in an hour, and the requests they got, are shared out to the partitions that they led
 in that hour (`share_out`), and
@@ -37,7 +39,17 @@ from kreassign.model.disks import sum_of_disks
 from kreassign.model.load import CPU_PER_COPY, CPU_PER_READ, CPU_PER_WRITE
 from kreassign.model.text import HOUR_MS
 from kreassign.pipeline.load.rates import PARTITION_KEY
-from kreassign.pipeline.load.rules import AFTER_GAP, FIRST, METRIC_HOUR_RULES, TWICE, WENT_BACK
+from kreassign.pipeline.load.rules import (
+    AFTER_GAP,
+    ANOTHERS,
+    FIRST,
+    METRIC_HOUR_RULES,
+    MOST_BYTES_PER_S,
+    MOST_RECORDS_PER_S,
+    TOO_FAST,
+    TWICE,
+    WENT_BACK,
+)
 from kreassign.pipeline.tables.schemas import BROKER_LOADS, LOAD_MODEL, METRIC_HOURS
 
 # Share out what a broker measured in an hour to the partitions that it led. Arrays in, arrays out.
@@ -231,6 +243,8 @@ class _Dir(NamedTuple):
 
 READINGS = "readings"
 """Total number of readings, beside the counts by reason."""
+_AFTER = (1, 2, 3, 4)
+"""Readings to look ahead for a counter that goes on from before: those of two brokers may come in any order."""
 
 
 def metric_sums(metrics: DataFrame) -> DataFrame:
@@ -241,14 +255,21 @@ def metric_sums(metrics: DataFrame) -> DataFrame:
     key = ("cluster_id", "broker", "topic", "partition", "name")
     in_time = Window.partitionBy(*key).orderBy("taken_ms", "value")
     seconds = (sql.col("taken_ms") - sql.lag("taken_ms").over(in_time)) / 1000.0
-    timed = metrics.withColumns({"seconds": seconds, "before": sql.lag("value").over(in_time)})
-    grown = (sql.col("value") - sql.col("before")) / sql.col("seconds")
-    rate = sql.when(sql.col("name").endswith("_total"), grown).otherwise(sql.col("value"))
+    near = {f"after_{place}": sql.lead("value", place).over(in_time) for place in _AFTER}
+    timed = metrics.withColumns({"seconds": seconds, "before": sql.lag("value").over(in_time), **near})
+    value, before, is_counter = sql.col("value"), sql.col("before"), sql.col("name").endswith("_total")
+    rate = sql.when(is_counter, (value - before) / sql.col("seconds")).otherwise(value)
+    lower = sql.coalesce(*(sql.when(sql.col(name) < value, sql.col(name)) for name in near))
+    # A restarted counter begins at 0, and is soon more than twice what a young one had.
+    goes_on = (lower >= before) & (lower < 2 * before)
+    most = sql.when(sql.contains("name", sql.lit("bytes")), MOST_BYTES_PER_S).otherwise(MOST_RECORDS_PER_S)
     reason = (
         sql.when(sql.col("seconds").isNull(), FIRST)
         .when(sql.col("seconds") == 0, TWICE)
         .when(sql.col("seconds") > HOUR_S, AFTER_GAP)
         .when(rate < 0, WENT_BACK)
+        .when(is_counter & goes_on, ANOTHERS)
+        .when(is_counter & (rate > most), TOO_FAST)
     )
     base = sql.regexp_replace("name", "_(total|per_s)$", "")
     told = timed.withColumn("reason", reason).select(

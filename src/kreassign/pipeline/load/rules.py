@@ -258,10 +258,26 @@ METRIC_HOUR_RULES = (
         "the broker was restarted: how far the counter had come is not known, and that time counts as not measured",
         Treatment.COUNTED,
     ),
+    Rule(
+        schemas.METRIC_HOURS,
+        "its counter is another broker's",
+        "a `_total` above one of the next four in its series, the first of which is once to twice the one before it",
+        "a counter that restarts begins at 0, and this goes on from before: pages of two brokers came under one id; "
+        "that time counts as not measured",
+        Treatment.COUNTED,
+    ),
+    Rule(
+        schemas.METRIC_HOURS,
+        "its counter grew faster than a broker can count",
+        f"a `_total` of bytes that grew by more than {MOST_BYTES_PER_S} per second, or another by {MOST_RECORDS_PER_S}",
+        "a network of 400 Gb/s, a hundred million records or requests: no broker sent that, and that time counts as "
+        "not measured",
+        Treatment.COUNTED,
+    ),
 )
 """Rules for metrics among those of their series (cluster, broker, topic, partition, name), in words: `measured.py`
 computes them. Counted metrics are good."""
-TWICE, FIRST, AFTER_GAP, WENT_BACK = (rule.reason for rule in METRIC_HOUR_RULES)
+TWICE, FIRST, AFTER_GAP, WENT_BACK, ANOTHERS, TOO_FAST = (rule.reason for rule in METRIC_HOUR_RULES)
 
 SAME_TIME = "another row has the same time"
 """Reason why a duplicate sample does not count."""
