@@ -213,6 +213,36 @@ def test_a_broker_that_the_snapshot_lacks_is_counted(spark: SparkSession) -> Non
     assert unknown_brokers(sums, brokers) == {2: 1, 11: 1}, "no broker is that of a whole cluster"
 
 
+def test_what_brokers_can_hold_is_unknown_where_a_part_of_it_is(spark: SparkSession) -> None:
+    """Broker 1 leads a partition of unknown writes with a follower; that of broker 2 has none; of 3 a metric lacks."""
+    writes = {("a", 0): 100.0, ("a", 1): None, ("b", 0): 50.0, ("b", 1): None}
+    copies = {("a", 0): (1, 2), ("a", 1): (1, 2), ("b", 0): (2, 1), ("b", 1): (2,)}
+    loads = spark.createDataFrame(
+        [("c", "s", *name, rate) for name, rate in writes.items()],
+        "cluster_id string, snapshot_id string, topic string, partition int, write_bytes_per_s double",
+    )
+    replicas = spark.createDataFrame(
+        [("c", "s", *name, broker, broker == brokers[0]) for name, brokers in copies.items() for broker in brokers],
+        "cluster_id string, snapshot_id string, topic string, partition int, broker int, is_leader boolean",
+    )
+    told = {"bytes_in": 150.0, "bytes_out": 300.0, "cpu_share": 0.5}
+    of_all = [(broker, name, 0, value, 1.0) for broker in (1, 2, 3) for name, value in told.items()]
+    copied = [(broker, "replication_bytes_out", 0, value, 1.0) for broker, value in ((1, 250.0), (2, 50.0))]
+    rows = [*of_all, *copied, (2, "bytes_out", 1, 9000.0, 0.01)]
+    measured = spark.createDataFrame(
+        [("c", broker, None, None, name, hour, value, share) for broker, name, hour, value, share in rows],
+        struct_type(METRIC_HOURS),
+    )
+    dirs = spark.createDataFrame([], "cluster_id string, broker int, total_bytes bigint, usable_bytes bigint")
+    found = {row["broker"]: row for row in broker_loads(loads, replicas, measured, dirs).collect()}
+    assert [found[broker]["replication_out_ratio"] for broker in (1, 2)] == [None, 1.0]
+    assert [found[broker]["cpu_capacity_bytes_per_s"] for broker in (1, 3)] == [pytest.approx(700 / 0.5), None]
+    # Half a minute of an hour is neither its peak nor a half of two hours.
+    assert found[2]["peak_bytes_out_per_s"] == 300
+    assert found[2]["bytes_out_per_s"] == pytest.approx((300 + 90) / 1.01)
+    assert found[2]["hour_count"] == 2
+
+
 # Read bytes per second, basis, error, and the part of the hours that was measured.
 EXPECTED: dict[tuple[str, str, int], tuple[float | None, str | None, float | None, float | None]] = {
     ("c", "orders", 0): (300.0, "topic", 0.2 * 2 / 3, 1.0),

@@ -36,7 +36,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
 from kreassign.model.disks import sum_of_disks
-from kreassign.model.load import CPU_PER_COPY, CPU_PER_READ, CPU_PER_WRITE
+from kreassign.model.load import COMPLETE, CPU_PER_COPY, CPU_PER_READ, CPU_PER_WRITE
 from kreassign.model.text import HOUR_MS
 from kreassign.pipeline.load.rates import PARTITION_KEY
 from kreassign.pipeline.load.rules import (
@@ -367,23 +367,26 @@ def nothing_measured() -> dict[str, Column]:
 def broker_loads(loads: DataFrame, replicas: DataFrame, measured: DataFrame, log_dirs: DataFrame) -> DataFrame:
     """Table `broker_loads`; replicas and `log_dirs` are of one snapshot per cluster, `measured` is `metric_hours`."""
     whole = measured.where(sql.col("topic").isNull() & (sql.col("broker") != NO_BROKER))
+    of_name = sql.struct("value", sql.col("measured_share").alias("share"))
     hours = whole.groupBy("cluster_id", "broker", "hour_ms").agg(
         sql.max("measured_share").alias("measured_share"),
-        *(sql.max(sql.when(sql.col("name") == name, sql.col("value"))).alias(name) for name in _OF_BROKERS),
+        *(sql.max(sql.when(sql.col("name") == name, of_name)).alias(name) for name in _OF_BROKERS),
     )
     over = hours.groupBy("cluster_id", "broker").agg(
         sql.count("*").cast("int").alias("hour_count"),
         sql.avg("measured_share").alias("measured_share"),
         *(_mean(name).alias(column) for name, column in _OF_BROKERS.items()),
-        *(sql.max(name).alias(f"peak_{column}") for name, column in _OF_BROKERS.items()),
+        *(_peak(name).alias(f"peak_{column}") for name, column in _OF_BROKERS.items()),
     )
-    copied = sql.col("write_bytes_per_s") * (sql.col("factor") - 1)
+    # A partition without followers copies nothing, whatever its rate; where another's is unknown, so is the sum.
+    copied = sql.when(sql.col("factor") > 1, sql.col("write_bytes_per_s") * (sql.col("factor") - 1)).otherwise(0.0)
+    expected = sql.when(sql.count(copied) == sql.count("*"), sql.sum(copied))
     led = _placed(loads, replicas).where("is_leader").groupBy("cluster_id", "broker")
     key = ["cluster_id", "broker"]
     disks = log_dirs.select(*key, *_Dir._fields).groupBy(*key).applyInArrow(_disks, _DISKS)
-    joined = over.join(led.agg(sql.sum(copied).alias("expected")), on=key, how="left").join(disks, on=key, how="left")
+    joined = over.join(led.agg(expected.alias("expected")), on=key, how="left").join(disks, on=key, how="left")
     replicated = sql.col("replication_bytes_out_per_s")
-    moved = sql.col("bytes_in_per_s") + sql.col("bytes_out_per_s") + sql.coalesce(replicated, sql.lit(0.0))
+    moved = sql.col("bytes_in_per_s") + sql.col("bytes_out_per_s") + replicated
     return joined.withColumns(
         {
             "replication_out_ratio": sql.when(sql.col("expected") > 0, replicated / sql.col("expected")),
@@ -400,9 +403,14 @@ def _disks(dirs: pa.Table) -> pa.Table:
 
 
 def _mean(name: str) -> Column:
-    """Mean of the hours that have a value, weighted by their measured share."""
-    weight = sql.when(sql.col(name).isNotNull(), sql.col("measured_share"))
-    return sql.try_divide(sql.sum(sql.col(name) * weight), sql.sum(weight))
+    """Mean of the hours that have a value, weighted by the part of them in which this metric was measured."""
+    value, share = sql.col(f"{name}.value"), sql.col(f"{name}.share")
+    return sql.try_divide(sql.sum(value * share), sql.sum(share))
+
+
+def _peak(name: str) -> Column:
+    """Largest mean of an hour that was measured whole: some seconds of an hour say nothing of it."""
+    return sql.max(sql.when(sql.col(f"{name}.share") >= COMPLETE, sql.col(f"{name}.value")))
 
 
 def _recent(hours: DataFrame, measured: DataFrame) -> DataFrame:
