@@ -153,8 +153,9 @@ _COUNTED = ("predicted_in_bytes", "predicted_out_bytes", "copied_in_bytes", "cop
 
 
 def _known(name: str, when: str) -> Column:
-    """0 where the snapshot lacks the broker, NULL without a snapshot."""
-    return sql.when(sql.col(f"snapshot_{when}").isNotNull(), sql.coalesce(sql.col(name), sql.lit(0)))
+    """0 where the snapshot has no replica of the broker; NULL without a snapshot, and where a size is unknown."""
+    has_none = sql.col(f"leaders_{when}").isNull() & sql.col(f"snapshot_{when}").isNotNull()
+    return sql.when(has_none, 0).otherwise(sql.col(name))
 
 
 def _present(sources: Sources, runs: DataFrame) -> DataFrame:
@@ -176,7 +177,7 @@ def _holdings(sources: Sources, runs: DataFrame, when: str) -> DataFrame:
         .join(snapshots, on="snapshot_id")
         .groupBy(*_RUN, "broker")
         .agg(
-            sql.sum("size_bytes").alias(f"stored_bytes_{when}"),
+            sql.when(sql.count("size_bytes") == sql.count("*"), sql.sum("size_bytes")).alias(f"stored_bytes_{when}"),
             sql.count_if("is_leader").alias(f"leaders_{when}"),
         )
     )
@@ -242,8 +243,9 @@ def _of_moves(moves: DataFrame) -> DataFrame:
 
 def _of_brokers(brokers: DataFrame) -> DataFrame:
     spread = {
-        f"imbalance_{when}": sql.max(f"stored_bytes_{when}") / sql.avg(f"stored_bytes_{when}") - 1
+        f"imbalance_{when}": sql.when(sql.count(stored) == sql.count("*"), sql.max(stored) / sql.avg(stored) - 1)
         for when in ("before", "planned", "after")
+        for stored in (f"stored_bytes_{when}",)
     }
     return brokers.groupBy("run_id").agg(
         sql.max(sql.greatest("predicted_in_bytes", "predicted_out_bytes")).alias("most_bytes"),

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from kreassign.cli.commands.report import lines
+from kreassign.errors import Unreachable
 from kreassign.executor.events import ThrottleRequested
 from kreassign.executor.history.audit_trail import audit_trail
 from kreassign.executor.journal import read_events
-from kreassign.model import ConfigResource
+from kreassign.model import Batch, ConfigResource
 from kreassign.model.throttle import BROKER_THROTTLES
 from kreassign.operations.report import audit_page, found_of, write_audit_trail
 from kreassign.operations.snapshot import observe
@@ -30,8 +32,11 @@ pytestmark = pytest.mark.spark
 SIZE = 10 * MEGABYTES
 
 
-def take_snapshot(rig: TwinRig, data: Path) -> None:
+def take_snapshot(rig: TwinRig, data: Path, silent: int | None = None) -> None:
     seen = observe(rig.client, rig.transport.now_ms())
+    if silent is not None:
+        answered = {broker: dirs for broker, dirs in seen.log_dirs.ok.items() if broker != silent}
+        seen = replace(seen, log_dirs=Batch(answered, {silent: Unreachable("no answer")}))
     for table, rows in snapshot_tables(seen):
         write_rows(data, table, rows, file_stem=seen.snapshot_id)
 
@@ -109,6 +114,21 @@ def test_a_run_that_kept_its_promises(spark: SparkSession, rig: TwinRig, tmp_pat
     first = everything_made(data)
     audit(spark, rig, data)
     assert everything_made(data) == first
+
+
+def test_bytes_of_a_broker_that_did_not_answer_are_unknown(spark: SparkSession, rig: TwinRig, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    take_snapshot(rig, data, silent=1)
+    assert rig.run(rig.prepared({0: (2, 1)})).state == "done"
+    rig.transport.sleep(1)
+    take_snapshot(rig, data)
+    run = audit(spark, rig, data)
+    brokers = {row["broker"]: row for row in read_rows(data, AUDIT_BROKERS)}
+    held = [(row["stored_bytes_before"], row["leaders_before"]) for _, row in sorted(brokers.items())]
+    assert held == [(3 * SIZE, 3), (None, 0), (0, 0), (0, 0), (0, 0)]
+    assert (run["imbalance_before"], run["imbalance_planned"]) == (None, None)
+    assert brokers[1]["stored_bytes_planned"] is None
+    assert run["imbalance_after"] == pytest.approx(1.5)
 
 
 def test_what_was_not_kept_is_found(spark: SparkSession, rig: TwinRig, tmp_path: Path) -> None:
