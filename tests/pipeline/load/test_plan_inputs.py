@@ -54,6 +54,19 @@ def test_one_entry_per_replica_with_the_directory_of_its_snapshot(tmp_path: Path
     assert not found.replicas.is_cpu_measured
 
 
+def test_a_replica_has_its_own_directory_whatever_the_id_of_its_broker(tmp_path: Path) -> None:
+    """Ids are up to 2^31 - 1; some are made of the digits of an address."""
+    large, key = 2**20 + 1, {"snapshot_id": "s-c", "cluster_id": "c"}
+    held = [(0, large, "/of-0"), (1, 1, "/of-1")]
+    rows = [{**key, **INPUT, "partition": number, "broker": broker} for number, broker, _ in held]
+    write_rows(tmp_path, PLAN_INPUTS, rows, file_stem="c")
+    copied = [{**key, **COPY, "partition": number, "broker": broker, "log_dir": path} for number, broker, path in held]
+    write_rows(tmp_path, REPLICAS, copied, file_stem="s-c")
+    found = read_plan_columns(tmp_path, None).replicas
+    paths = {broker: found.paths[code] for broker, code in zip(found.brokers.tolist(), found.log_dirs, strict=True)}
+    assert paths == {large: "/of-0", 1: "/of-1"}
+
+
 def test_without_a_table_of_replicas_no_directory_is_known(tmp_path: Path) -> None:
     inputs(tmp_path, "c", 1, 2)
     assert read_plan_columns(tmp_path, None).replicas.log_dirs.tolist() == [-1, -1]

@@ -215,16 +215,27 @@ def _of_snapshot(
     paths = dictionary(told["log_dir"])
     if not len(paths.codes):
         return unknown
-    keys = _key(dictionary(told["topic"]).codes_in(topics.names), told)
-    places = places_of_keys(keys, _key(topics.codes.astype(np.int64), found))
+    own = topics.codes.astype(np.int64), _column(found, "partition"), _column(found, "broker")
+    theirs = dictionary(told["topic"]).codes_in(topics.names), _column(told, "partition"), _column(told, "broker")
+    places = places_of_keys(*_numbered(theirs, own))
     in_sync = None if (places < 0).any() else np.asarray(told["is_in_sync"], np.bool_)[places]
     return paths.names, np.append(paths.codes, np.int32(-1))[places].astype(np.int32), in_sync
 
 
-def _key(topics: npt.NDArray[np.int64], columns: dict[str, ColumnArray]) -> npt.NDArray[np.int64]:
-    """One number per replica; partitions and broker ids stay below 2^20, as Kafka's own tools also require."""
-    partitions, brokers = (np.asarray(columns[name], np.int64) for name in ("partition", "broker"))
-    return (topics << 40) + (partitions << 20) + brokers
+_Numbers = npt.NDArray[np.int64]
+
+
+def _numbered(one: Sequence[_Numbers], other: Sequence[_Numbers]) -> tuple[_Numbers, _Numbers]:
+    """A number per replica of each, equal for equal keys. Ids of brokers are of any size, but there are not so many."""
+    numbers = np.zeros(len(one[0]) + len(other[0]), np.int64)
+    for column in map(np.concatenate, zip(one, other, strict=True)):
+        _, codes = np.unique(column, return_inverse=True)
+        numbers = numbers * (codes.max(initial=0) + 1) + codes
+    return numbers[: len(one[0])], numbers[len(one[0]) :]
+
+
+def _column(columns: dict[str, ColumnArray], name: str) -> _Numbers:
+    return np.asarray(columns[name], np.int64)
 
 
 def _special(
