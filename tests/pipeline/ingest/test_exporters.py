@@ -8,7 +8,7 @@ import pytest
 
 from kreassign.errors import InputError
 from kreassign.pipeline.ingest.exporters import SeriesValue, told_broker
-from kreassign.pipeline.ingest.imported_samples import NO_END, NO_LEADER, NO_LOCAL_START, NO_OFFSET, NO_START
+from kreassign.pipeline.ingest.imported_samples import NO_END, NO_LEADER, NO_LOCAL_START, NO_OFFSET, NO_START, TOO_LARGE
 from tests.pipeline.ingest.golden_files import GOLDEN, READ_MS, SOURCES, golden, read
 
 MS = 1_750_000_000_000
@@ -62,6 +62,16 @@ def test_kafka_exporter_has_offsets_without_sizes_and_no_minus_one() -> None:
     assert found.offsets == [(0, READ_MS, 2, 10, 12_345_678_901, None), (1, READ_MS, -1, 0, 70, None)]
     assert not found.metrics
     assert [(one.place, one.reason) for one in found.bad] == [("line 20", NO_OFFSET)]
+
+
+def test_an_offset_that_a_double_cannot_hold_is_refused() -> None:
+    series = 'kafka_topic_partition_{}_offset{{topic="t",partition="{}"}} {}\n'
+    ends = (9_007_199_254_740_991, 9_007_199_254_740_993)
+    lines = [series.format(*each) for number, end in enumerate(ends)
+             for each in (("oldest", number, 0), ("current", number, end))]  # fmt: skip
+    found = read("".join(lines).encode())
+    assert [(row["partition"], row["end_offset"]) for row in found.samples] == [(0, 9_007_199_254_740_991)]
+    assert (found.bad[0].place, found.bad[0].reason) == ("line 4", TOO_LARGE)
 
 
 @pytest.mark.parametrize("broker", [None, 7])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from decimal import Decimal
 
 import pytest
 
@@ -48,6 +49,27 @@ def test_a_refused_row_begins_with_what_is_refused() -> None:
     bad = sample_row(GOOD | {"end_offset": "1.000"}, "row 1", "c")
     assert isinstance(bad, BadRow)
     assert bad.text.startswith('{"end_offset": "1.000", "taken_ms": ')
+
+
+INEXACT = "is a float of 2^53 or more, which skips whole numbers; write it as an integer"
+
+
+@pytest.mark.parametrize("value", [float(2**53), float(2**53 + 1), f"{2**53 + 1}.0", float(2**62)])
+@pytest.mark.parametrize("name", ["end_offset", "size_bytes"])
+def test_a_float_that_may_be_another_number_is_refused_by_name(name: str, value: float | str) -> None:
+    assert str(sample_row(GOOD | {name: value}, "row 1", "c")) == f"row 1 {name} {INEXACT}"
+
+
+def test_whole_numbers_are_kept_to_the_last_digit() -> None:
+    for value in (2**53 + 1, str(2**53 + 1), Decimal(2**53 + 1), Decimal(f"{2**53 + 1}.00"), 2**63 - 1):
+        row = sample_row(GOOD | {"end_offset": value}, "row 1", "c")
+        assert not isinstance(row, BadRow)
+        assert row["end_offset"] == int(value)
+    row = sample_row(GOOD | {"end_offset": float(2**53 - 1), "size_bytes": Decimal(5)}, "row 1", "c")
+    assert not isinstance(row, BadRow)
+    assert (row["end_offset"], row["size_bytes"]) == (2**53 - 1, 5)
+    for odd in (Decimal("1.5"), Decimal("NaN"), Decimal("Infinity")):
+        assert str(sample_row(GOOD | {"end_offset": odd}, "row 1", "c")) == f"row 1 end_offset is not {WHOLE_64}"
 
 
 @pytest.mark.parametrize("topic", ["or/ders", "größe", " orders", "..", "x" * 250])

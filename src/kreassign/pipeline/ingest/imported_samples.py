@@ -13,6 +13,7 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 from kreassign.errors import InputError
@@ -44,6 +45,10 @@ from kreassign.pipeline.tables.schemas import BIGINT, INT, SAMPLES, STRING, Colu
 
 NO_PARTITION = "has no topic or no number of a partition"
 NO_OFFSET = "has no whole number from 0 to 2^63-1: the exporter does not know it, or the series has ended"
+TOO_LARGE = (
+    "is 2^53 or more, where a metric, which is a double, skips whole numbers; sample it with `kreassign collect`, "
+    "which reads whole numbers"
+)
 NO_START = "has an end offset but no start offset at the same time; import both together"
 NO_END = "has a start offset or a size but no end offset at the same time; import both together"
 NO_LEADER = (
@@ -56,6 +61,8 @@ NO_LOCAL_START = (
     "`kreassign collect`"
 )
 _LARGEST_LONG = 2**63 - 1
+_INEXACT = 2**53
+"""From here on a double may stand for another whole number than its own."""
 _NOBODY = -1
 
 
@@ -176,8 +183,9 @@ class PartitionReadings:
             return exporters.BadRow(one.place, NO_PARTITION, str(one))
         if known.fact is exporters.Fact.LEADER and one.value == _NOBODY:
             return None
-        if not 0 <= one.value <= _LARGEST_LONG or not one.value.is_integer():
-            return exporters.BadRow(one.place, NO_OFFSET, str(one))
+        if not 0 <= one.value < _INEXACT or not one.value.is_integer():
+            why = TOO_LARGE if _INEXACT <= one.value <= _LARGEST_LONG else NO_OFFSET
+            return exporters.BadRow(one.place, why, str(one))
         broker = origin.broker_of(one) if known.is_of_replica else None
         source = PARTITION
         if known.is_of_replica:
@@ -259,7 +267,8 @@ def _size(moment: Moment, read: Replica, leader: int | None) -> int | None:
 #
 # A row has the columns of table `samples` by name, in any order: `taken_ms`, `topic`, `partition`, `start_offset` and
 # `end_offset`; `cluster_id` unless given for the whole file; if known `topic_id`, `leader` and `size_bytes`. Other
-# columns are ignored. Whole numbers may end in `.0`, as in CSV files of data frames; empty or NaN is unknown.
+# columns are ignored. Whole numbers may end in `.0`, as in CSV files of data frames, or be decimals; empty or NaN is
+# unknown. From 2^53 on neither a float nor a text with `.0` is taken: it may have been another number.
 # Each row is judged by itself; a bad one does not affect others.
 
 Given = Mapping[str, Any]
@@ -398,16 +407,19 @@ def _text(name: str, value: Any) -> str:
 
 
 def _whole(name: str, kind: ColumnType, value: Any) -> int | None:
+    is_float = isinstance(value, float)
     if isinstance(value, str):
         text = value.strip()
         if text.lower() in ("", "nan", "null", "none"):
             return None
         match = _WHOLE_FLOAT.fullmatch(text)
-        number = signed_number(match[1] if match else text)
-    elif isinstance(value, float):
-        number = int(value) if value.is_integer() else None
+        number, is_float = signed_number(match[1] if match else text), match is not None
+    elif isinstance(value, (float, Decimal)):
+        number = int(value) if math.isfinite(value) and value == int(value) else None
     else:
         number = value if isinstance(value, int) and not isinstance(value, bool) else None
+    if is_float and number is not None and abs(number) >= _INEXACT:
+        raise InputError(f"{name} is a float of 2^53 or more, which skips whole numbers; write it as an integer")
     if number is None or not _LEAST.get(name, 0) <= number <= _NUMBERS[kind]:
         wanted = "milliseconds since the epoch, " if name == "taken_ms" else ""
         most = "2^31-1" if kind is INT else "2^63-1"
