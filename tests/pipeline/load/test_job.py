@@ -298,6 +298,25 @@ def test_samples_and_metrics_of_what_the_snapshot_lacks_are_named(spark: SparkSe
     assert "; 2 of brokers that are not in the snapshot: 77" in str(told["metrics"])
 
 
+def test_a_cluster_that_was_silent_for_weeks_keeps_its_reads(spark: SparkSession, tmp_path: Path) -> None:
+    fill(tmp_path)
+    later = TAKEN_MS + 21 * 86_400_000
+    sample = {"cluster_id": "c.2", "topic": "other", "topic_id": None, "partition": 0, "leader": 1, "size_bytes": 500}
+    rows = [sample | {"taken_ms": later + step, "start_offset": 0, "end_offset": 100 + step} for step in (0, 9000)]
+    write_rows(tmp_path, SAMPLES, rows, file_stem="later")
+    metric = {"cluster_id": "c.1", "broker": 2, "topic": "orders", "partition": None, "name": "bytes_out_per_s"}
+    metrics = [metric | {"taken_ms": TAKEN_MS + 1000 * second, "value": 15.0} for second in (-100, 0, 8)]
+    # Of a cluster of which nothing else is known, the days of the others count.
+    unknown = [metric | {"cluster_id": "c.3", "taken_ms": at_ms, "value": 7.0}
+               for at_ms in (TAKEN_MS, TAKEN_MS + 9000, later, later + 9000)]  # fmt: skip
+    write_rows(tmp_path, METRICS, [*metrics, *unknown], file_stem="read")
+    told: dict[str, StepCount] = {}
+    run_load(spark, tmp_path, lambda step: told.update({step.table.name: step}), now_ms=later + 60_000)
+    assert told["metrics"].good == 5
+    reads = {row["partition"]: row["read_bytes_per_s"] for row in read_rows(tmp_path, LOAD_MODEL)}
+    assert reads == {0: pytest.approx(15.0), 1: None}
+
+
 def test_a_table_with_bad_rows_only_is_told(spark: SparkSession, tmp_path: Path) -> None:
     fill(tmp_path)
     for file in (tmp_path / "samples").rglob("2*.parquet"):

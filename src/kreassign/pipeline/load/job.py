@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from kreassign.errors import DataError
@@ -191,6 +191,7 @@ def _recent(hours: TableLog, window_days: int) -> Sequence[DataFile]:
 
 _NAMED = 3
 """Number of topics that a step names."""
+_METRICS_MS = RECENT_DAYS * 24 * HOUR_MS
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,21 +387,20 @@ def _loads(job: Job, plain: DataFrame, hours: DataFrame, replicas: DataFrame, sn
 
 
 def _measured(job: Job, hours: DataFrame, snapshots: Snapshots) -> DataFrame | None:
-    """Table `metric_hours` as stored, for the last days with hours; None without metrics of them."""
+    """Table `metric_hours` as stored, for the last days of each cluster with hours; None without metrics of them."""
     if not has_log(job.data_dir, schemas.METRICS):
         return None
-    last = hours.agg(sql.max("hour_ms")).first()
-    if last is None or last[0] is None:
+    last_hours = {row[0]: row[1] for row in hours.groupBy("cluster_id").agg(sql.max("hour_ms")).collect()}
+    if not last_hours:
         return None
-    begin_ms, end_ms = last[0] - RECENT_DAYS * 24 * HOUR_MS, last[0] + HOUR_MS
     log = open_log(job.data_dir, schemas.METRICS)
-    usable, skipped = parquet.usable_files(log, log.files(time="taken_ms", begin_ms=begin_ms, end_ms=end_ms))
+    usable, skipped = parquet.usable_files(log, files_of_metrics(log, last_hours))
     if not usable:
         if skipped:
             job.note(StepCount(schemas.METRICS, 0, skipped=tuple(skipped)), log.version)
         job.judged.extend(_skipped(schemas.METRICS, skipped))
         return None
-    rows = spark_io.rows_of(job.spark, log, usable).where(sql.col("taken_ms").between(begin_ms, end_ms))
+    rows = spark_io.rows_of(job.spark, log, usable).where(in_days_of_metrics(last_hours))
     partitions = snapshots.judged[schemas.PARTITIONS].good
     sums = metric_sums(with_topic_names(rows, partitions)).persist(StorageLevel.DISK_ONLY)
     try:
@@ -409,6 +409,28 @@ def _measured(job: Job, hours: DataFrame, snapshots: Snapshots) -> DataFrame | N
         return job.write(metric_hours(sums), schemas.METRIC_HOURS)
     finally:
         sums.unpersist()
+
+
+def files_of_metrics(log: TableLog, last_hours: Mapping[str, int]) -> list[DataFile]:
+    """Files with metrics of the last days of a cluster, by its last hour: it may have been silent for long.
+
+    Of a cluster without hours, the last days are those of the others.
+    """
+    newest = max(last_hours.values())
+
+    def has_some(file: DataFile) -> bool:
+        ends = [newest, *(end for cluster, end in last_hours.items() if file.may_have("cluster_id", cluster))]
+        return any(file.may_be_within("taken_ms", end - _METRICS_MS, end + HOUR_MS) for end in ends)
+
+    return [file for file in log.files() if has_some(file)]
+
+
+def in_days_of_metrics(last_hours: Mapping[str, int]) -> Column:
+    """True for metrics of the last days of their cluster."""
+    pairs = (sql.lit(each) for pair in last_hours.items() for each in pair)
+    own = sql.try_element_at(sql.create_map(*pairs), sql.col("cluster_id"))
+    last = sql.coalesce(own, sql.lit(max(last_hours.values())))
+    return sql.col("taken_ms").between(last - _METRICS_MS, last + HOUR_MS)
 
 
 def _tell_metrics(
