@@ -172,6 +172,15 @@ def test_confluent_cloud_has_no_brokers_and_tells_what_came_in_each_minute() -> 
     assert twice.values == found.values, "a page that was appended twice adds nothing up"
 
 
+def test_what_two_servers_scraped_of_a_cluster_counts_once() -> None:
+    series = 'confluent_kafka_server_sent_bytes{{kafka_id="lkc-abc12",topic="orders",{}}} 60000 {}\n'
+    labels = ('principal_id="u-1",prometheus_replica="a",instance="x:443"',
+              'principal_id="u-1",prometheus_replica="b",instance="y:443"',
+              'principal_id="u-2",prometheus_replica="a",instance="x:443"')  # fmt: skip
+    found = read("".join(series.format(own, MS) for own in labels).encode(), cluster="lkc-abc12")
+    assert found.values == [(-1, "orders", MS, "bytes_out_per_s", 2000.0)]
+
+
 def test_a_metrics_api_answer_is_read_with_its_query_and_intervals() -> None:
     found = read(golden("confluent-query.json"), cluster="lkc-abc12")
     five_minutes = 300_000

@@ -338,6 +338,11 @@ def nothing_known(readings: Iterable[SeriesValue]) -> str:
 # Readings → rows of table `metrics`, one row per measure.
 
 _COUNTER, _RATE = "_total", "_per_s"
+_OF_SCRAPERS = frozenset(
+    {"instance", "job", "endpoint", "service", "namespace", "container", "pod", "prometheus", "prometheus_replica",
+     "replica", "receive_replica", "monitor"}
+)  # fmt: skip
+"""Labels that say who read a series, and where: two Prometheus servers have one cluster's series twice."""
 _POD_LABELS = ("pod", "kubernetes_pod_name")
 
 
@@ -402,10 +407,10 @@ def metric_rows(readings: Iterable[SeriesValue], origin: FileOrigin) -> Iterator
     """Rows of table `metrics`, one per measure, for known metrics of known brokers.
 
     If an exporter has a measure under several names, the first counts, and a counter wins over its rate. Confluent
-    Cloud's values by client or by type are summed.
+    Cloud's values by client or by type are summed, each once, however many servers scraped it.
     """
     rows: dict[tuple[object, ...], Found] = {}
-    points: set[tuple[object, ...]] = set()
+    seen: set[tuple[object, ...]] = set()
     for one, metric, broker in _known(readings, origin):
         row: Row = {
             "cluster_id": origin.cluster_id,
@@ -417,12 +422,13 @@ def metric_rows(readings: Iterable[SeriesValue], origin: FileOrigin) -> Iterator
             "value": one.value * metric.factor,
         }
         key = tuple(row[name] for name in METRICS.key)
+        told = *key, one.name, frozenset((name, of) for name, of in one.labels.items() if name not in _OF_SCRAPERS)
         before = rows.get(key)
         if before is None or math.isnan(before.row["value"]):
             rows[key] = Found(row, one)
-        elif broker == NO_BROKER and not math.isnan(one.value) and one.point not in points:
+        elif broker == NO_BROKER and not math.isnan(one.value) and told not in seen:
             before.row["value"] += row["value"]
-        points.add(one.point)
+        seen.add(told)
     for key, found in rows.items():
         *head, name = key
         if not (str(name).endswith(_RATE) and (*head, str(name).removesuffix(_RATE) + _COUNTER) in rows):
