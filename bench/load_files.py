@@ -19,9 +19,9 @@ import pyarrow as pa
 from kreassign.pipeline.load.job import require_kept
 from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.commits import LoadedTable, publish, tended
-from kreassign.pipeline.tables.delta import commit, log_to_write, open_log
+from kreassign.pipeline.tables.delta import TableLog, commit, log_to_write, open_log
 from kreassign.pipeline.tables.parquet import last_load, write_files, write_rows
-from kreassign.pipeline.tables.schemas import LOAD_HOURS, LOAD_QUALITY, LOADS, OPEN_SAMPLES, QUARANTINE, Row, Table
+from kreassign.pipeline.tables.schemas import LOAD_HOURS, LOAD_QUALITY, LOADS, OPEN_SAMPLES, QUARANTINE, Row
 
 HOUR_MS = 3_600_000
 FIRST_HOUR = 480_000
@@ -57,11 +57,15 @@ def load(data: Path, number: int, partitions: int = 100) -> None:
     rows = pa.concat_tables([hours(hour - 1, partitions, is_open=False), hours(hour, partitions, is_open=True)])
     log = log_to_write(data, LOAD_HOURS)
     version = commit(log, write_files(data, LOAD_HOURS, rows, "load"), replace=True, parts=("true",))
-    made = [LoadedTable(LOAD_HOURS, version, len(rows)), LoadedTable(OPEN_SAMPLES, _of_nothing(data), 0)]
+    left_open, odd = log_to_write(data, OPEN_SAMPLES), _set_aside(data, hour)
+    made = [
+        LoadedTable(LOAD_HOURS, version, len(rows), log=log),
+        LoadedTable(OPEN_SAMPLES, left_open.version, 0, log=left_open),
+        LoadedTable(QUARANTINE, odd.version, 1, log=odd),
+    ]
     account = list(accounts(hour * HOUR_MS))
     version = write_rows(data, LOAD_QUALITY, account, file_stem=str(hour))
     made.append(LoadedTable(LOAD_QUALITY, version, len(account)))
-    made.append(LoadedTable(QUARANTINE, _set_aside(data, hour), 1))
     publish(data, hour * HOUR_MS, [tended(data, each, WINDOW_DAYS) for each in made], before)
 
 
@@ -87,14 +91,9 @@ def accounts(load_ms: int) -> Iterable[Row]:
         yield row | {"load_ms": load_ms, "table_name": name, "treatment": "good", "row_count": 1}
 
 
-def _set_aside(data: Path, hour: int) -> int:
+def _set_aside(data: Path, hour: int) -> TableLog:
     row = {"load_ms": hour * HOUR_MS, "table_name": "samples", "reason": "odd", "row_json": "{}", "is_open": False}
     rows = pa.Table.from_pylist([row], arrow_schema(QUARANTINE))
-    return commit(
-        log_to_write(data, QUARANTINE), write_files(data, QUARANTINE, rows, "load"), replace=True, parts=("true",)
-    )
-
-
-def _of_nothing(data: Path, table: Table = OPEN_SAMPLES) -> int:
-    """Version of a table without rows."""
-    return log_to_write(data, table).version
+    log = log_to_write(data, QUARANTINE)
+    commit(log, write_files(data, QUARANTINE, rows, "load"), replace=True, parts=("true",))
+    return log

@@ -10,7 +10,9 @@ from pyspark.sql import SparkSession
 
 from kreassign.errors import DataError
 from kreassign.pipeline.ingest.snapshots import sample_rows
-from kreassign.pipeline.load.job import require_unique_keys, rows_to_read, run_load
+from kreassign.pipeline.load.job import rows_to_read, run_load
+from kreassign.pipeline.load.unique_keys import require_unique_keys
+from kreassign.pipeline.tables import spark_io
 from kreassign.pipeline.tables.commits import LoadedTable, last_load
 from kreassign.pipeline.tables.parquet import read_rows, write_rows
 from kreassign.pipeline.tables.schemas import LOAD_HOURS, LOAD_MODEL, SAMPLES, Row
@@ -56,7 +58,11 @@ def test_a_load_after_its_log_was_cleaned_is_refused(spark: SparkSession, tmp_pa
     assert rates(week_old) == rates(all_at_once)
 
 
-def test_a_load_with_a_key_twice_is_not_published(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("rows_per_task", [spark_io.ROWS_PER_TASK, 1])
+def test_a_load_with_a_key_twice_is_not_published(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows_per_task: int
+) -> None:
+    monkeypatch.setattr(spark_io, "ROWS_PER_TASK", rows_per_task)
     fill(tmp_path)
     run_load(spark, tmp_path, lambda _: None)
     before = last_load(tmp_path)

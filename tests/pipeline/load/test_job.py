@@ -19,13 +19,16 @@ from kreassign.pipeline.ingest.snapshots import replica_rows, sample_rows, snaps
 from kreassign.pipeline.load.job import StepCount, run_load
 from kreassign.pipeline.load.summary import partition_counts
 from kreassign.pipeline.spark_session import failures_told
+from kreassign.pipeline.tables import spark_io
 from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.commits import compact, last_load
 from kreassign.pipeline.tables.parquet import TablesAt, read_rows, write_rows
 from kreassign.pipeline.tables.schemas import (
+    BACKTESTS,
     BROKER_LOADS,
     BROKERS,
     CLUSTERS,
+    FORECAST,
     LOAD_MODEL,
     LOAD_QUALITY,
     LOADS,
@@ -296,6 +299,28 @@ def test_samples_and_metrics_of_what_the_snapshot_lacks_are_named(spark: SparkSe
     run_load(spark, tmp_path, lambda step: told.update({step.table.name: step}), now_ms=TAKEN_MS + 60_000)
     assert "; 2 of topics that are not in the snapshot: gone" in str(told["samples"])
     assert "; 2 of brokers that are not in the snapshot: 77" in str(told["metrics"])
+
+
+def test_a_load_that_leaves_all_to_spark_makes_the_same_tables(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A load of few rows forecasts in its own process, and has a job for bad rows only if there are any."""
+    tables = (LOAD_MODEL, BACKTESTS, FORECAST, PLAN_INPUTS)
+    found, jobs = [], {}
+    for name, rows_per_task in (("few", spark_io.ROWS_PER_TASK), ("many", 1)):
+        monkeypatch.setattr(spark_io, "ROWS_PER_TASK", rows_per_task)
+        fill(tmp_path / name)
+        spark.sparkContext.setJobGroup(name, "a load")
+        run_load(spark, tmp_path / name, lambda _: None, now_ms=TAKEN_MS + 60_000)
+        spark.sparkContext.setJobGroup(f"{name} again", "a load without new samples")
+        run_load(spark, tmp_path / name, lambda _: None, now_ms=TAKEN_MS + 120_000)
+        for group in (name, f"{name} again"):
+            jobs[group] = len(spark.sparkContext.statusTracker().getJobIdsForGroup(group))
+        found.append([sorted(map(str, read_rows(tmp_path / name, table))) for table in tables])
+    assert found[0] == found[1]
+    assert (jobs["few"], jobs["few again"]) == (9, 8)
+    assert jobs["many"] > 9
+    assert [len(rows) for rows in found[0]] == [2, 1, 2, 5]
 
 
 def test_a_cluster_that_was_silent_for_weeks_keeps_its_reads(spark: SparkSession, tmp_path: Path) -> None:

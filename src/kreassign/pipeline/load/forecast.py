@@ -46,7 +46,7 @@ from pyspark.sql import functions as sql
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from kreassign.pipeline.load import fits
-from kreassign.pipeline.load.hours import DAY_S, Columns, floats, mask, rows_of_columns
+from kreassign.pipeline.load.hours import DAY_S, Columns, codes, floats, mask, rows_of_columns
 from kreassign.pipeline.load.rates import Floats, Mask
 from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.schemas import BACKTESTS, FORECAST
@@ -72,6 +72,7 @@ _OF_RATES = (
 _OF_SIZES = ("size_bytes", "size_growth_bytes_per_day", "size_growth_error_bytes_per_day", "size_spread_bytes")
 KNOWN = (*_KEY, *_OF_RATES, *_OF_SIZES, "has_trend", "has_slowed", "has_jumped", "day_count")
 TESTED = ("cluster_id", "backtest_error", "backtest_sigmas", "week_changes", *KNOWN[len(_KEY) :])
+NEEDED = tuple(dict.fromkeys((*KNOWN, *TESTED)))
 """Columns of table `load_model` that the tables are made of."""
 
 
@@ -139,6 +140,15 @@ def forecasts(batches: Iterable[pa.RecordBatch], horizon_days: float) -> Iterato
     """Rows of table `forecast`, from rows of `KNOWN` with the `widening` of their cluster."""
     for batch in batches:
         yield rows_of_columns(FORECAST, _forecast(pa.Table.from_batches([batch]), horizon_days))
+
+
+def forecast_tables(loads: pa.Table, horizon_days: float) -> tuple[pa.Table, pa.Table]:
+    """Tables `backtests` and `forecast` without Spark, from columns `NEEDED` of table `load_model`."""
+    clusters = codes(loads["cluster_id"])
+    each = (loads.take(np.flatnonzero(clusters == number)) for number in range(clusters.max(initial=-1) + 1))
+    tested = pa.concat_tables([backtests_of(of_cluster, horizon_days) for of_cluster in each])
+    widened = loads.append_column("widening", tested["widening"].take(clusters))
+    return tested, pa.Table.from_batches([rows_of_columns(FORECAST, _forecast(widened, horizon_days))])
 
 
 def _forecast(loads: pa.Table, days: float) -> Columns:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
+import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
@@ -25,8 +26,9 @@ from pyspark.sql import functions as sql
 from kreassign.errors import DataError
 from kreassign.model.text import HOUR_MS, some_of
 from kreassign.pipeline.load import checks, rules
-from kreassign.pipeline.load.forecast import backtests, forecast
+from kreassign.pipeline.load.forecast import NEEDED, backtests, forecast, forecast_tables
 from kreassign.pipeline.load.hours import DAY_S
+from kreassign.pipeline.load.latest_snapshots import REQUIRED, RowCounts, Snapshots, latest_snapshots
 from kreassign.pipeline.load.load_model import in_window, load_model, plan_inputs, skew
 from kreassign.pipeline.load.measured import (
     READINGS,
@@ -42,6 +44,7 @@ from kreassign.pipeline.load.measured import (
 )
 from kreassign.pipeline.load.partition_loads import WINDOW_DAYS
 from kreassign.pipeline.load.rates import PARTITION_KEY
+from kreassign.pipeline.load.unique_keys import require_unique_keys
 from kreassign.pipeline.tables import commits, parquet, schemas, spark_io
 from kreassign.pipeline.tables.delta import (
     DataDir,
@@ -51,114 +54,9 @@ from kreassign.pipeline.tables.delta import (
     log_to_write,
     open_log,
     place,
+    refuse_wrong_columns,
     undo_after,
 )
-
-# The latest snapshot of each cluster on Spark: its id, and its rows with the results of the checks.
-#
-# A snapshot exists once table `clusters` has its row. That table is read in full, of the others only the files of the
-# chosen snapshots. A load needs partitions and replicas: if one of their files is unreadable, the snapshot before is
-# used. Brokers and log directories are checked if present.
-
-REQUIRED = (schemas.CLUSTERS, schemas.PARTITIONS, schemas.REPLICAS)
-"""Tables that need a good row in every load."""
-_WHOLE = (schemas.PARTITIONS, schemas.REPLICAS)
-_OF_BROKERS = (schemas.BROKERS, schemas.LOG_DIRS)
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshots:
-    """Latest snapshot of each cluster: checked rows by table.
-
-    In `unique` only one row per key is good.
-    """
-
-    judged: Mapping[schemas.Table, checks.Screened]
-    unique: Mapping[schemas.Table, checks.Screened]
-    versions: Mapping[schemas.Table, int]
-    skipped: Mapping[schemas.Table, tuple[parquet.Skipped, ...]]
-
-    def bad(self) -> DataFrame:
-        """Rows to set aside, as rows of table `quarantine`."""
-        return reduce(DataFrame.unionByName, (*(part.bad for part in self.unique.values()), self._orphans()))
-
-    def counts(self) -> Counter[tuple[str, str | None]]:
-        """Rows by table and reason; None counts good rows, including those with reason `NO_PARTITION`."""
-        told = [self._orphans().select("table_name", sql.col("reason"))]
-        for table, part in self.unique.items():
-            told.append(
-                part.judged.select(sql.lit(table.name).alias("table_name"), sql.col(checks.SCREENED).alias("reason"))
-            )
-        counted = reduce(DataFrame.unionAll, told).groupBy("table_name", "reason").count()
-        return Counter({(row[0], row[1]): row[2] for row in counted.collect()})
-
-    def brokers(self) -> DataFrame:
-        """Cluster and id of each broker, also of those that only a replica list names."""
-        listed = (self.judged[table].good for table in (schemas.REPLICAS, schemas.BROKERS) if table in self.judged)
-        return reduce(DataFrame.unionAll, (rows.select("cluster_id", "broker") for rows in listed))
-
-    def log_dirs(self, spark: SparkSession) -> DataFrame:
-        """Rows of `log_dirs`, only of brokers without a bad directory.
-
-        For the others, the sum would be taken for the broker's capacity, but lack a directory.
-        """
-        part = self.unique.get(schemas.LOG_DIRS)
-        if part is None:
-            return spark.createDataFrame([], spark_io.struct_type(schemas.LOG_DIRS))
-        of_broker = ["snapshot_id", "broker"]
-        doubtful = part.judged.where(checks.is_bad()).select(*of_broker).distinct()
-        return part.good.join(doubtful, on=of_broker, how="left_anti").select(*schemas.LOG_DIRS.column_names)
-
-    def _orphans(self) -> DataFrame:
-        return checks.orphans(self.judged[schemas.REPLICAS].good, self.judged[schemas.PARTITIONS].good)
-
-
-def latest_snapshots(spark: SparkSession, data_dir: DataDir, now_ms: int) -> Snapshots:
-    """Check the latest snapshot of each cluster up to `now_ms`. Raises DataError if a table is missing."""
-    logs = {table: spark_io.source_log(data_dir, table) for table in REQUIRED}
-    logs |= {table: open_log(data_dir, table) for table in _OF_BROKERS if has_log(data_dir, table)}
-    usable, unusable = spark_io.some_usable(logs[schemas.CLUSTERS], logs[schemas.CLUSTERS].files())
-    clusters = checks.screen(schemas.CLUSTERS, spark_io.rows_of(spark, logs[schemas.CLUSTERS], usable), now_ms)
-    names = clusters.good.select("cluster_id", "taken_ms", "snapshot_id").distinct().collect()
-    newest_first = sorted(((row[0], row[1], row[2]) for row in names), reverse=True)
-    skipped: dict[schemas.Table, dict[str, parquet.Skipped]] = {
-        schemas.CLUSTERS: {str(each.file): each for each in unusable}
-    }
-    chosen: dict[str, str] = {}
-    files: dict[schemas.Table, dict[str, DataFile]] = {table: {} for table in logs if table is not schemas.CLUSTERS}
-    for cluster_id, _, snapshot_id in newest_first:
-        if cluster_id not in chosen:
-            found = _files_of_snapshot(logs, snapshot_id, skipped)
-            if found is not None:
-                chosen[cluster_id] = snapshot_id
-                for table, of_table in found.items():
-                    files[table].update({file.path: file for file in of_table})
-    judged = {schemas.CLUSTERS: clusters}
-    for table, chosen_files in files.items():
-        rows = spark_io.rows_of(spark, logs[table], list(chosen_files.values()))
-        judged[table] = checks.screen(table, rows.where(sql.col("snapshot_id").isin(*chosen.values())), now_ms)
-    return Snapshots(
-        judged,
-        {table: part.with_unique_keys() for table, part in judged.items()},
-        {table: log.version for table, log in logs.items()},
-        {table: tuple(skipped.get(table, {}).values()) for table in judged},
-    )
-
-
-def _files_of_snapshot(
-    logs: Mapping[schemas.Table, TableLog], snapshot_id: str, skipped: dict[schemas.Table, dict[str, parquet.Skipped]]
-) -> dict[schemas.Table, list[DataFile]] | None:
-    """The snapshot's files by table; None if partitions or replicas are unreadable, so that an older one is used."""
-    found, is_whole = {}, True
-    for table, log in logs.items():
-        if table is schemas.CLUSTERS:
-            continue
-        usable, unusable = parquet.usable_files(log, log.files({"snapshot_id": snapshot_id}))
-        skipped.setdefault(table, {}).update({str(each.file): each for each in unusable})
-        found[table] = usable
-        is_whole = is_whole and not (unusable and table in _WHOLE)
-    return found if is_whole else None
-
 
 # Before making anything, check by the footers of its files that the last load's output is readable.
 #
@@ -167,8 +65,11 @@ def _files_of_snapshot(
 # all samples by itself: old samples may have expired while their hours are kept.
 
 
-def require_kept(data_dir: DataDir, before: parquet.Load, window_days: int) -> None:
-    """Raise DataError if a file of the load before is unreadable that a load with this window needs."""
+def require_kept(data_dir: DataDir, before: parquet.Load, window_days: int) -> TableLog:
+    """Return the open samples of the load before.
+
+    Raises DataError if a file of that load is unreadable that a load with this window needs.
+    """
     left_open, hours = (
         open_log(data_dir, each, before.versions[each.name]) for each in (schemas.OPEN_SAMPLES, schemas.LOAD_HOURS)
     )
@@ -178,6 +79,7 @@ def require_kept(data_dir: DataDir, before: parquet.Load, window_days: int) -> N
                 f"table {log.table.name} of load {before.number}: {place(data_dir, log.table.name, path)} {reason}; "
                 f"put it back from a copy, or {commits.ALL_AGAIN}"
             )
+    return left_open
 
 
 def _recent(hours: TableLog, window_days: int) -> Sequence[DataFile]:
@@ -245,45 +147,53 @@ class Job:
     made: list[commits.LoadedTable] = field(default_factory=list)
     judged: list[rules.Judged] = field(default_factory=list)
 
-    def write(self, rows: DataFrame, table: schemas.Table) -> DataFrame:
-        """Replace a table and report its rows. Returns it as stored."""
+    def write(self, rows: DataFrame | pa.Table, table: schemas.Table) -> Stored:
+        """Replace a table and report its rows."""
         stored = self.store(rows, table)
-        self.note(stored.step, stored.version)
-        return stored.rows
+        self.note(stored.step, stored.log)
+        return stored
 
-    def store(self, rows: DataFrame, table: schemas.Table) -> Stored:
+    def store(self, rows: DataFrame | pa.Table, table: schemas.Table) -> Stored:
         """Replace a table without reporting it."""
         self.begin(table)
-        return self._stored(table, spark_io.write_table(rows, self.data_dir, table))
+        if isinstance(rows, pa.Table):
+            return Stored(self.spark, spark_io.write_here(rows, self.data_dir, table))
+        return Stored(self.spark, spark_io.write_table(rows, self.data_dir, table))
 
-    def store_on(self, rows: DataFrame, table: schemas.Table) -> Stored:
-        """Replace the open rows (`is_open`) of a table; rows closed by earlier loads stay."""
+    def store_on(self, rows: DataFrame | None, table: schemas.Table) -> Stored:
+        """Replace the open rows (`is_open`) of a table, by None without any; rows closed by earlier loads stay."""
         self.begin(table)
         base = None if self.before is None else self.before.versions[table.name]
         replaced = None if base is None else (commits.OPEN,)
-        return self._stored(table, spark_io.write_parts(rows, self.data_dir, table, replaced=replaced, base=base))
+        log = spark_io.write_parts(rows, self.data_dir, table, replaced=replaced, base=base)
+        return Stored(self.spark, log)
 
-    def note(self, step: StepCount, version: int) -> None:
+    def note(self, step: StepCount, log: TableLog) -> None:
         """Report a step, and remember the version of the table that it read or made."""
-        self.made.append(commits.LoadedTable(step.table, version, step.good, step.bad, step.late))
+        self.made.append(commits.LoadedTable(step.table, log.version, step.good, step.bad, step.late, log))
         self.tell(step)
-
-    def _stored(self, table: schemas.Table, version: int) -> Stored:
-        step = StepCount(table, spark_io.row_count(self.data_dir, table, version))
-        return Stored(
-            spark_io.read_table(self.spark, parquet.TablesAt(self.data_dir, {table.name: version}), table),
-            step,
-            version,
-        )
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A table as written: its rows, read back, their number, and its version."""
+    """A table as written."""
 
-    rows: DataFrame
-    step: StepCount
-    version: int
+    spark: SparkSession
+    log: TableLog
+
+    @property
+    def step(self) -> StepCount:
+        """Number of its rows."""
+        return StepCount(self.log.table, spark_io.row_count(self.log))
+
+    @property
+    def is_small(self) -> bool:
+        """True if one task takes all of its rows: then this process does, which needs no job for them."""
+        return self.step.good <= spark_io.ROWS_PER_TASK
+
+    def rows(self) -> DataFrame:
+        """Its rows, read back."""
+        return spark_io.rows_of(self.spark, self.log, self.log.files())
 
 
 def run_load(
@@ -307,31 +217,32 @@ def run_load(
     twice; or if another load was finished meanwhile: then nothing of this one becomes visible.
     """
     begun = parquet.last_load(data_dir)
-    before = _before(data_dir, begun, is_full=is_full)
+    before, left = _before(data_dir, begun, is_full=is_full), None
     if before is not None:
         now_ms = commits.time_of_load(now_ms, before)
-        require_kept(data_dir, before, window_days)
+        left = require_kept(data_dir, before, window_days)
     job = Job(spark, data_dir, on_step, on_begin, now_ms, before)
     snapshots = latest_snapshots(spark, data_dir, now_ms)
-    source = _new_samples(job)
+    source = _new_samples(job, left)
     found = checks.judged(source.rows, source.left_open, now_ms, source.row_count).persist(StorageLevel.DISK_ONLY)
     try:
         hours = job.store_on(checks.hours_of(found), schemas.LOAD_HOURS)
         left_open = job.store(checks.open_samples(found), schemas.OPEN_SAMPLES)
-        bad = snapshots.bad().unionByName(checks.quarantined(found)).withColumn("load_ms", sql.lit(now_ms))
-        set_aside = job.store_on(bad.select(*schemas.QUARANTINE.column_names), schemas.QUARANTINE)
-        partitions, replicas = _tell_snapshots(job, snapshots)
+        counts = snapshots.counts()
+        partitions, replicas = (snapshots.usable(table, counts) for table in (schemas.PARTITIONS, schemas.REPLICAS))
         kinds = _judged_kinds(found, partitions)
+        set_aside = job.store_on(_set_aside(snapshots, counts, found, kinds, now_ms), schemas.QUARANTINE)
+        _tell_snapshots(job, snapshots, counts)
         _tell_samples(job, source, kinds)
     finally:
         found.unpersist()
     for kept in (hours, left_open, set_aside):
-        job.note(kept.step, kept.version)
-    recent, recent_count = _recent_hours(job, hours, kinds, window_days)
+        job.note(kept.step, kept.log)
+    recent, recent_count = _recent_hours(hours, kinds, window_days)
     plain = load_model(partitions, replicas, recent, recent_count, window_days)
-    loads = _loads(job, plain, recent, replicas, snapshots)
-    tested = job.write(backtests(loads, horizon_days), schemas.BACKTESTS)
-    ahead = job.write(forecast(loads, tested, horizon_days), schemas.FORECAST)
+    stored = _loads(job, plain, recent, replicas, snapshots)
+    ahead = _forecast(job, stored, horizon_days).rows()
+    loads = stored.rows()
     job.write(skew(loads, partitions), schemas.SKEW)
     job.write(plan_inputs(partitions, replicas, loads, ahead), schemas.PLAN_INPUTS)
     _add_quality(job, begun)
@@ -349,7 +260,7 @@ def rows_to_read(data_dir: DataDir, *, is_full: bool = False) -> int:
     if before is None:
         return sum(file.row_count for file in log.files())
     kept = sum(
-        spark_io.row_count(data_dir, each, before.versions[each.name])
+        spark_io.row_count(open_log(data_dir, each, before.versions[each.name]))
         for each in (schemas.LOAD_HOURS, schemas.OPEN_SAMPLES)
     )
     return kept + sum(file.row_count for file in commits.added_since(log, before.versions[schemas.SAMPLES.name]))
@@ -360,19 +271,41 @@ def _before(data_dir: DataDir, begun: parquet.Load | None, *, is_full: bool) -> 
     return None if begun is None or is_full else commits.standing_on(data_dir, begun)
 
 
-def _recent_hours(job: Job, hours: Stored, kinds: Iterable[schemas.Row], window_days: int) -> tuple[DataFrame, int]:
+def _set_aside(
+    snapshots: Snapshots, counts: RowCounts, found: DataFrame, kinds: Iterable[schemas.Row], now_ms: int
+) -> DataFrame | None:
+    """Rows of table `quarantine`; None without any, as usual: then no job looks for them."""
+    bad = snapshots.bad(counts)
+    if any(row["kind"] in _SET_ASIDE for row in kinds):
+        bad.append(checks.quarantined(found))
+    if not bad:
+        return None
+    rows = reduce(DataFrame.unionByName, bad).withColumn("load_ms", sql.lit(now_ms))
+    return rows.select(*schemas.QUARANTINE.column_names)
+
+
+def _forecast(job: Job, loads: Stored, horizon_days: float) -> Stored:
+    """Table `forecast` as stored, after table `backtests`."""
+    if loads.is_small:
+        tested, ahead = forecast_tables(parquet.all_rows(loads.log, NEEDED), horizon_days)
+        job.write(tested, schemas.BACKTESTS)
+        return job.write(ahead, schemas.FORECAST)
+    stored = job.write(backtests(loads.rows(), horizon_days), schemas.BACKTESTS)
+    return job.write(forecast(loads.rows(), stored.rows(), horizon_days), schemas.FORECAST)
+
+
+def _recent_hours(hours: Stored, kinds: Iterable[schemas.Row], window_days: int) -> tuple[DataFrame, int]:
     """Hours of the window, and the number of rows of the files that may have some."""
     latest: dict[str, int] = {}
     for row in kinds:
         if row["latest_ms"] is not None:
             latest[row["cluster_id"]] = max(row["latest_ms"], latest.get(row["cluster_id"], 0))
-    log = open_log(job.data_dir, schemas.LOAD_HOURS, hours.version)
-    files = _recent(log, window_days)
-    rows = spark_io.rows_of(job.spark, log, files)
+    files = _recent(hours.log, window_days)
+    rows = spark_io.rows_of(hours.spark, hours.log, files)
     return in_window(rows, latest, window_days) if latest else rows, sum(file.row_count for file in files)
 
 
-def _loads(job: Job, plain: DataFrame, hours: DataFrame, replicas: DataFrame, snapshots: Snapshots) -> DataFrame:
+def _loads(job: Job, plain: DataFrame, hours: DataFrame, replicas: DataFrame, snapshots: Snapshots) -> Stored:
     """Table `load_model` as stored, with brokers' measurements if any. `hours` have each partition's past leaders."""
     measured = _measured(job, hours, snapshots)
     if measured is None:
@@ -382,7 +315,7 @@ def _loads(job: Job, plain: DataFrame, hours: DataFrame, replicas: DataFrame, sn
         loads = job.write(with_measured(plain, hours, replicas, measured), schemas.LOAD_MODEL)
     finally:
         plain.unpersist()
-    job.write(broker_loads(loads, replicas, measured, snapshots.log_dirs(job.spark)), schemas.BROKER_LOADS)
+    job.write(broker_loads(loads.rows(), replicas, measured, snapshots.log_dirs(job.spark)), schemas.BROKER_LOADS)
     return loads
 
 
@@ -397,7 +330,7 @@ def _measured(job: Job, hours: DataFrame, snapshots: Snapshots) -> DataFrame | N
     usable, skipped = parquet.usable_files(log, files_of_metrics(log, last_hours))
     if not usable:
         if skipped:
-            job.note(StepCount(schemas.METRICS, 0, skipped=tuple(skipped)), log.version)
+            job.note(StepCount(schemas.METRICS, 0, skipped=tuple(skipped)), log)
         job.judged.extend(_skipped(schemas.METRICS, skipped))
         return None
     rows = spark_io.rows_of(job.spark, log, usable).where(in_days_of_metrics(last_hours))
@@ -406,7 +339,7 @@ def _measured(job: Job, hours: DataFrame, snapshots: Snapshots) -> DataFrame | N
     try:
         topics, brokers = unknown_topics(sums, partitions), unknown_brokers(sums, snapshots.brokers())
         _tell_metrics(job, log, metric_counts(sums), topics, brokers, tuple(skipped))
-        return job.write(metric_hours(sums), schemas.METRIC_HOURS)
+        return job.write(metric_hours(sums), schemas.METRIC_HOURS).rows()
     finally:
         sums.unpersist()
 
@@ -445,7 +378,7 @@ def _tell_metrics(
     late = counts[rules.SAME_KEY]
     good = counts[READINGS] - late
     step = StepCount(schemas.METRICS, good, late=late, skipped=skipped, unknown_topics=topics, unknown_brokers=brokers)
-    job.note(step, log.version)
+    job.note(step, log)
     job.judged.append(rules.Judged(schemas.METRICS.name, rules.GOOD, None, step.good))
     job.judged.append(rules.Judged(schemas.METRICS.name, rules.Treatment.COUNTED, rules.NO_TOPIC, sum(topics.values())))
     job.judged.append(
@@ -466,29 +399,29 @@ class NewSamples:
     """
 
     rows: DataFrame
-    version: int
+    log: TableLog
     row_count: int
     skipped: tuple[parquet.Skipped, ...]
     left_open: DataFrame | None
 
 
-def _new_samples(job: Job) -> NewSamples:
+def _new_samples(job: Job, left_open: TableLog | None) -> NewSamples:
     log = spark_io.source_log(job.data_dir, schemas.SAMPLES)
     if job.before is None:
         usable, skipped = spark_io.some_usable(log, log.files())
-        left, left_count = None, 0
     else:
-        versions = job.before.versions
-        usable, skipped = parquet.usable_files(log, commits.added_since(log, versions[schemas.SAMPLES.name]))
-        left = spark_io.read_table(job.spark, parquet.TablesAt(job.data_dir, versions), schemas.OPEN_SAMPLES)
-        left_count = spark_io.row_count(job.data_dir, schemas.OPEN_SAMPLES, versions[schemas.OPEN_SAMPLES.name])
+        known = job.before.versions[schemas.SAMPLES.name]
+        usable, skipped = parquet.usable_files(log, commits.added_since(log, known))
+    left, left_count = None, 0
+    if left_open is not None:
+        refuse_wrong_columns(left_open)
+        left, left_count = spark_io.rows_of(job.spark, left_open, left_open.files()), spark_io.row_count(left_open)
     rows = left_count + sum(file.row_count for file in usable)
-    return NewSamples(spark_io.rows_of(job.spark, log, usable), log.version, rows, tuple(skipped), left)
+    return NewSamples(spark_io.rows_of(job.spark, log, usable), log, rows, tuple(skipped), left)
 
 
-def _tell_snapshots(job: Job, snapshots: Snapshots) -> tuple[DataFrame, DataFrame]:
-    """Report the snapshots' rows; return good partitions and replicas. Raises DataError without any."""
-    counts = snapshots.counts()
+def _tell_snapshots(job: Job, snapshots: Snapshots, counts: RowCounts) -> None:
+    """Report the snapshots' rows. Raises DataError if a required table has no good one."""
     for table in snapshots.unique:
         own = {reason: count for (name, reason), count in counts.items() if name == table.name}
         good, late, skipped = (
@@ -499,7 +432,7 @@ def _tell_snapshots(job: Job, snapshots: Snapshots) -> tuple[DataFrame, DataFram
         step = StepCount(table, good, sum(own.values()), late, skipped)
         if table in REQUIRED:
             _require_good(step, job.data_dir)
-        job.note(step, snapshots.versions[table])
+        job.note(step, snapshots.logs[table])
         told = [
             rules.Judged(table.name, rules.GOOD, None, good),
             rules.Judged(table.name, rules.Treatment.LATE, rules.SAME_KEY, late),
@@ -510,19 +443,18 @@ def _tell_snapshots(job: Job, snapshots: Snapshots) -> tuple[DataFrame, DataFram
             ),
         ]
         job.judged.extend(told)
-    partitions, replicas = (
-        (snapshots.unique if counts[table.name, rules.SAME_KEY] else snapshots.judged)[table].good
-        for table in (schemas.PARTITIONS, schemas.REPLICAS)
-    )
-    return partitions, replicas
 
 
 def _skipped(table: schemas.Table, skipped: Iterable[parquet.Skipped]) -> Iterable[rules.Judged]:
     return (rules.Judged(table.name, rules.Treatment.SKIPPED, str(each), 1) for each in skipped)
 
 
+_SET_ASIDE = ("odd", "odd before")
+"""Kinds of samples that are set aside: new ones, and those of open hours that earlier loads have counted."""
+
+
 def _judged_kinds(found: DataFrame, partitions: DataFrame) -> list[schemas.Row]:
-    """Number of new samples (`rows`) by cluster, `kind`, `reason`, whether the snapshot has their partition, and topic.
+    """Number of samples (`rows`) by cluster, `kind`, `reason`, whether the snapshot has their partition, and topic.
 
     The topic (`unknown_topic`) is only that of those whose topic it lacks.
 
@@ -530,9 +462,15 @@ def _judged_kinds(found: DataFrame, partitions: DataFrame) -> list[schemas.Row]:
     """
     none, one = sql.lit(None).cast("string"), sql.lit(1).cast("bigint")
     key = [sql.coalesce(f"kept.{name}", f"hour.{name}").alias(name) for name in PARTITION_KEY]
-    is_odd = sql.col("kept.is_set_aside") & sql.col("kept.is_new")
-    kinds = {"odd": sql.when(is_odd, one), "good": sql.col("hour.new_count"), "twice": sql.col("hour.new_twice_count"),
-             "late": sql.col("late_count")}  # fmt: skip
+    is_aside, is_new = sql.col("kept.is_set_aside"), sql.col("kept.is_new")
+    is_odd = is_aside & is_new
+    kinds = {
+        "odd": sql.when(is_odd, one),
+        "odd before": sql.when(is_aside & ~is_new, one),
+        "good": sql.col("hour.new_count"),
+        "twice": sql.col("hour.new_twice_count"),
+        "late": sql.col("late_count"),
+    }
     each = sql.array(*(sql.struct(sql.lit(kind).alias("kind"), rows.alias("rows")) for kind, rows in kinds.items()))
     reason = sql.when(is_odd, sql.col("kept.reason")).otherwise(none).alias("reason")
     latest = sql.when(sql.col("hour.is_open"), sql.col("hour.hour_ms")).alias("latest_ms")
@@ -570,7 +508,7 @@ def _tell_samples(job: Job, source: NewSamples, kinds: Iterable[schemas.Row]) ->
     step = StepCount(schemas.SAMPLES, counts["good"], odd.total(), late, source.skipped, named)
     if source.left_open is None:
         _require_good(step, job.data_dir)
-    job.note(step, source.version)
+    job.note(step, source.log)
     told = [
         rules.Judged(schemas.SAMPLES.name, rules.GOOD, None, counts["good"]),
         rules.Judged(schemas.SAMPLES.name, rules.Treatment.COUNTED, rules.NO_PARTITION, unknown),
@@ -592,47 +530,6 @@ def _add_quality(job: Job, before: parquet.Load | None) -> None:
     rows = list(rules.quality_rows(job.now_ms, job.judged))
     version = parquet.write_rows(job.data_dir, schemas.LOAD_QUALITY, rows, file_stem=str(job.now_ms))
     job.made.append(commits.LoadedTable(schemas.LOAD_QUALITY, version, len(rows)))
-
-
-def require_unique_keys(
-    spark: SparkSession, data_dir: DataDir, made: Iterable[commits.LoadedTable], before: parquet.Load | None
-) -> None:
-    """Raise DataError if two rows of a table that a load made have the same key; `before` is the load it builds on.
-
-    Except `open_samples`, which holds samples as they were read, duplicates included.
-    """
-    checked = [each for each in made if parquet.is_of_loads(each.table) and each.table is not schemas.OPEN_SAMPLES]
-    counts = [
-        _rows_to_check(spark, data_dir, each, before)
-        .groupBy(*each.table.key)
-        .count()
-        .where("count > 1")
-        .select(sql.to_json(sql.struct(*each.table.key)).alias("key"), "count")
-        .agg(sql.lit(each.table.name).alias("name"), sql.first("key").alias("key"), sql.first("count").alias("count"))
-        for each in checked
-    ]
-    # `first` would ask for one part after the other, in a job each.
-    rows = reduce(DataFrame.unionAll, counts).collect() if counts else []
-    twice = next((row for row in rows if row["key"] is not None), None)
-    if twice is not None:
-        raise DataError(
-            f"table {twice['name']} in {data_dir} would have {twice['count']} rows of {twice['key']}: nothing of this "
-            f"load is seen; {commits.ALL_AGAIN}"
-        )
-
-
-def _rows_to_check(
-    spark: SparkSession, data_dir: DataDir, each: commits.LoadedTable, before: parquet.Load | None
-) -> DataFrame:
-    """Rows that may have a key twice: of `load_hours` only the time of which this load wrote hours."""
-    log = open_log(data_dir, each.table, each.version)
-    if before is None or each.table is not schemas.LOAD_HOURS:
-        return spark_io.rows_of(spark, log, log.files())
-    known = {file.path for file in open_log(data_dir, each.table, before.versions[each.table.name]).files()}
-    bounds = [(file.lows["hour_ms"], file.highs["hour_ms"]) for file in log.files() if file.path not in known]
-    begin_ms, end_ms = min((low for low, _ in bounds), default=0), max((high for _, high in bounds), default=-1)
-    files = log.files(time="hour_ms", begin_ms=begin_ms, end_ms=end_ms + 1)
-    return spark_io.rows_of(spark, log, files).where(sql.col("hour_ms").between(begin_ms, end_ms))
 
 
 def _require_good(step: StepCount, data_dir: DataDir) -> None:

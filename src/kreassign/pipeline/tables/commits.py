@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import unquote
 
@@ -50,13 +50,20 @@ OPEN, CLOSED = "true", "false"
 
 @dataclass(frozen=True, slots=True)
 class LoadedTable:
-    """A table that a load read or made: its version, and number of rows by treatment."""
+    """A table that a load read or made: its version, and number of rows by treatment; `log` if it is open already."""
 
     table: schemas.Table
     version: int
     good: int
     bad: int = 0
     late: int = 0
+    log: delta.TableLog | None = field(default=None, compare=False, repr=False)
+
+    def opened(self, data_dir: delta.DataDir) -> delta.TableLog:
+        """The table at this version."""
+        if self.log is not None and self.log.version == self.version:
+            return self.log
+        return delta.open_log(data_dir, self.table, self.version)
 
 
 def standing_on(data_dir: delta.DataDir, before: Load) -> Load:
@@ -119,7 +126,7 @@ def publish(data_dir: delta.DataDir, load_ms: int, tables: Iterable[LoadedTable]
             "load_ms": load_ms,
             "table_name": each.table.name,
             "version": each.version,
-            "table_id": delta.open_log(data_dir, each.table).table_id if each.table in STOOD_ON else None,
+            "table_id": (each.log or delta.open_log(data_dir, each.table)).table_id if each.table in STOOD_ON else None,
             "good": each.good,
             "bad": each.bad,
             "late": each.late,
@@ -133,7 +140,8 @@ def publish(data_dir: delta.DataDir, load_ms: int, tables: Iterable[LoadedTable]
             f"another load of {data_dir} was finished while this one ran{begun}: its tables stay, and nothing of this "
             "one is seen; run it again if samples came since"
         )
-    tended(data_dir, LoadedTable(schemas.LOADS, delta.open_log(data_dir, schemas.LOADS).version, len(rows)))
+    log = delta.open_log(data_dir, schemas.LOADS)
+    tended(data_dir, LoadedTable(schemas.LOADS, log.version, len(rows), log=log))
 
 
 # Files that commits added to a table after a version. Compaction adds no rows.
@@ -326,7 +334,9 @@ def tended(data_dir: delta.DataDir, made: LoadedTable, window_days: int = 0) -> 
     table = made.table
     if table.lifecycle != schemas.MERGED_BY_LOADS:
         return made
-    log = delta.open_log(data_dir, table)
+    log = made.log or delta.open_log(data_dir, table)
+    with delta.told(data_dir, table):
+        log.delta.update_incremental()
     if log.version != made.version:
         return made
     with delta.told(data_dir, table), suppress(CommitFailedError):
@@ -343,7 +353,7 @@ def tended(data_dir: delta.DataDir, made: LoadedTable, window_days: int = 0) -> 
     system, root = delta.storage(data_dir, table)
     commits = [delta.commit_of(system, root, number) for number in range(made.version + 1, log.version + 1)]
     is_upkeep = (any(one.get("commitInfo", {}).get("operation") in _UPKEEP for one in commit) for commit in commits)
-    return replace(made, version=log.version) if all(is_upkeep) else made
+    return replace(made, version=log.version, log=log) if all(is_upkeep) else made
 
 
 def _kept_since(log: delta.TableLog, window_days: int) -> int | None:

@@ -11,10 +11,11 @@ The package `deltalake` keeps the log, without Java; pyarrow or Spark may write 
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote, urlsplit
@@ -81,6 +82,7 @@ class TableLog:
     table: Table
     data_dir: DataDir
     delta: DeltaTable
+    _listed: dict[int, list[DataFile]] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def version(self) -> int:
@@ -101,21 +103,26 @@ class TableLog:
         end_ms: float | None = None,
     ) -> list[DataFile]:
         """Files ordered by name, without those whose bounds rule out these values or this range."""
-        found = _data_files(pa.table(self.delta.get_add_actions(flatten=True)))
+        found = self._all_files()
         part = self.table.partition_by
         wanted = only or {}
         if part is not None and part.column in wanted:
             value = part.value_of(dict(wanted))
             found = [file for file in found if file.part in (None, value)]
-        return sorted(
-            (
-                file
-                for file in found
-                if all(file.may_have(name, value) for name, value in wanted.items())
-                and (time is None or file.may_be_within(time, begin_ms, end_ms))
-            ),
-            key=lambda file: (file.path.rpartition("/")[2], file.path),
-        )
+        return [
+            file
+            for file in found
+            if all(file.may_have(name, value) for name, value in wanted.items())
+            and (time is None or file.may_be_within(time, begin_ms, end_ms))
+        ]
+
+    def _all_files(self) -> list[DataFile]:
+        """All files of the version, listed once: a load asks for those of each snapshot and of each window."""
+        if self.version not in self._listed:
+            found = _data_files(pa.table(self.delta.get_add_actions(flatten=True)))
+            found.sort(key=lambda file: (file.path.rpartition("/")[2], file.path))
+            self._listed[self.version] = found
+        return self._listed[self.version]
 
     def place_of(self, file: DataFile) -> str:
         """Place of a file: a path of this machine, or an address for Spark."""
@@ -399,19 +406,21 @@ def _refuse_files_without_log(data_dir: DataDir, table: Table) -> None:
     if local is None or (local / table.name / LOG_FOLDER).is_dir():
         return
     folder = local / table.name
-    if (file := next(visible_files(folder, "*.parquet"), None)) is not None:
+    if (file := next((file for file in visible_files(folder) if file.suffix == ".parquet"), None)) is not None:
         raise DataError(
             f"{file} belongs to no table: {folder} has no {LOG_FOLDER}; restore that from a copy, or move the folder "
             f"away and run `{table.made_by}`"
         )
 
 
-def visible_files(folder: Path, pattern: str = "*") -> Iterator[Path]:
+_HIDDEN = (".", "_")
+
+
+def visible_files(folder: Path) -> Iterator[Path]:
     """Files in a folder and below it, without hidden ones and the contents of hidden folders."""
-    for path in folder.rglob(pattern):
-        inside = path.relative_to(folder).parts
-        if not any(part.startswith((".", "_")) for part in inside) and path.is_file():
-            yield path
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(_HIDDEN)]
+        yield from (Path(place, name) for name in names if not name.startswith(_HIDDEN))
 
 
 def _plain(stem: str) -> str:

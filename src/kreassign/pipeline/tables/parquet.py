@@ -331,6 +331,11 @@ def rows_in(
         )
 
 
+def all_rows(log: delta.TableLog, columns: Sequence[str]) -> pa.Table:
+    """Some columns of all rows of a table at its version. Raises DataError if a file is unreadable."""
+    return rows_in(log, log.files(), ds.scalar(value=True), columns)
+
+
 def _dataset_of(log: delta.TableLog, files: Sequence[delta.DataFile]) -> ds.Dataset:
     """Files of a table as one dataset. Raises DataError if a file is unreadable."""
     for path, reason in why_not(log, files).items():
@@ -394,20 +399,27 @@ def usable_files(log: delta.TableLog, files: Sequence[delta.DataFile]) -> tuple[
 
     Nullable columns may be missing. Files in the folder that are not of the table are also reported.
     """
+    usable, skipped = readable_files(log, files)
+    return usable, [*skipped, *strange_files(log)]
+
+
+def readable_files(log: delta.TableLog, files: Sequence[delta.DataFile]) -> tuple[list[delta.DataFile], list[Skipped]]:
+    """Split these files of a table as `usable_files` does, without a look at others in the folder."""
     reasons = why_not(log, files)
     skipped = [Skipped(log.place_of(file), reasons[file.path]) for file in files if file.path in reasons]
-    return [file for file in files if file.path not in reasons], [*skipped, *_strangers(log)]
+    return [file for file in files if file.path not in reasons], skipped
 
 
-def _strangers(log: delta.TableLog) -> list[Skipped]:
+def strange_files(log: delta.TableLog) -> list[Skipped]:
     """Files in the folder of a table that were never in its log."""
     local = delta.local_place(log.data_dir)
     if local is None:
         return []
     folder = local / log.table.name
-    known = {file.path for file in log.files()}
-    found = sorted(path for path in delta.visible_files(folder) if str(path.relative_to(folder)) not in known)
-    return [Skipped(str(path), _why_strange(path)) for path in found if not delta.is_own_name(path.name)]
+    # Nearly all others were in the log before, and stay until vacuum deletes them: their names alone say so.
+    others = sorted(path for path in delta.visible_files(folder) if not delta.is_own_name(path.name))
+    known = {file.path for file in log.files()} if others else set()
+    return [Skipped(str(path), _why_strange(path)) for path in others if str(path.relative_to(folder)) not in known]
 
 
 def _why_strange(file: Path) -> str:

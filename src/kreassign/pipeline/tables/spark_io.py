@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import uuid4
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake.transaction import AddAction
 from pyarrow import fs
@@ -19,7 +20,7 @@ from pyspark.sql import types as spark_types
 from kreassign.errors import DataError, InvariantBroken
 from kreassign.model.text import DAY_MS
 from kreassign.pipeline.tables import delta, schemas
-from kreassign.pipeline.tables.parquet import Skipped, Where, log_of, usable_files
+from kreassign.pipeline.tables.parquet import Skipped, Where, log_of, usable_files, write_files
 
 _SPARK_TYPES: dict[str, spark_types.DataType] = {
     schemas.STRING: spark_types.StringType(),
@@ -73,9 +74,9 @@ def some_usable(log: delta.TableLog, files: Sequence[delta.DataFile]) -> tuple[l
     return usable, skipped
 
 
-def row_count(data_dir: delta.DataDir, table: schemas.Table, version: int) -> int:
+def row_count(log: delta.TableLog) -> int:
     """Number of rows of a version of a table, from its log."""
-    return sum(file.row_count for file in delta.open_log(data_dir, table, version).files())
+    return sum(file.row_count for file in log.files())
 
 
 def rows_of(spark: SparkSession, log: delta.TableLog, files: Sequence[delta.DataFile]) -> DataFrame:
@@ -98,29 +99,47 @@ def dealt(rows: DataFrame, row_count: int, *key: Column | str) -> DataFrame:
 
 def write_table(
     rows: DataFrame, data_dir: delta.DataDir, table: schemas.Table, *, parts: Sequence[str] | None = None
-) -> int:
-    """Replace the rows of a table, or of some partitions; returns the number of the new version.
+) -> delta.TableLog:
+    """Replace the rows of a table, or of some partitions; returns the table at its new version.
 
     `parts` are values of the partition column, and all rows must be in them. If that is not a date, there is one value.
     """
     _refuse_other_columns(rows, table)
     log = delta.log_to_write(data_dir, table)
-    return delta.commit(log, _written(rows, log, parts), replace=True, parts=parts)
+    return at_version(log, delta.commit(log, _written(rows, log, parts), replace=True, parts=parts))
 
 
 def write_parts(
-    rows: DataFrame, data_dir: delta.DataDir, table: schemas.Table, *, replaced: Sequence[str] | None, base: int | None
-) -> int:
-    """Add rows to their partitions, replacing all rows in the `replaced` ones; returns the new version's number.
+    rows: DataFrame | None,
+    data_dir: delta.DataDir,
+    table: schemas.Table,
+    *,
+    replaced: Sequence[str] | None,
+    base: int | None,
+) -> delta.TableLog:
+    """Add rows to their partitions, replacing all rows in the `replaced` ones; returns the table at its new version.
 
-    With `replaced` None, they replace all rows. `base` is the version that the rows build on: later commits belong to a
-    load that was never finished, and are undone first.
+    With `replaced` None, they replace all rows; `rows` is None if there are none. `base` is the version that the rows
+    build on: later commits belong to a load that was never finished, and are undone first.
     """
-    _refuse_other_columns(rows, table)
+    if rows is not None:
+        _refuse_other_columns(rows, table)
     log = delta.log_to_write(data_dir, table)
     if base is not None:
         delta.undo_after(log, base)
-    return delta.commit(log, _written(rows, log, None), replace=True, parts=replaced)
+    files = [] if rows is None else _written(rows, log, None)
+    return at_version(log, delta.commit(log, files, replace=True, parts=replaced))
+
+
+def write_here(rows: pa.Table, data_dir: delta.DataDir, table: schemas.Table) -> delta.TableLog:
+    """Replace the rows of a table by some that this process has; returns the table at its new version."""
+    log = delta.log_to_write(data_dir, table)
+    return at_version(log, delta.commit(log, write_files(data_dir, table, rows, "load"), replace=True))
+
+
+def at_version(log: delta.TableLog, version: int) -> delta.TableLog:
+    """The table at a version: the open log, unless another process has committed since."""
+    return log if log.version == version else delta.open_log(log.data_dir, log.table, version)
 
 
 def _refuse_other_columns(rows: DataFrame, table: schemas.Table) -> None:

@@ -1,0 +1,132 @@
+"""The latest snapshot of each cluster on Spark: its id, and its rows with the results of the checks.
+
+A snapshot exists once table `clusters` has its row. That table is read in full, of the others only the files of the
+chosen snapshots. A load needs partitions and replicas: if one of their files is unreadable, the snapshot before is
+used. Brokers and log directories are checked if present.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sql
+
+from kreassign.pipeline.load import checks, rules
+from kreassign.pipeline.tables import parquet, schemas, spark_io
+from kreassign.pipeline.tables.delta import DataDir, DataFile, TableLog, has_log, open_log
+
+REQUIRED = (schemas.CLUSTERS, schemas.PARTITIONS, schemas.REPLICAS)
+"""Tables that need a good row in every load."""
+_WHOLE = (schemas.PARTITIONS, schemas.REPLICAS)
+_OF_BROKERS = (schemas.BROKERS, schemas.LOG_DIRS)
+_NOT_BAD = (None, rules.SAME_KEY, rules.NO_PARTITION)
+
+RowCounts = Counter[tuple[str, str | None]]
+"""Rows by name of the table and reason why they are not good; None for good ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshots:
+    """Latest snapshot of each cluster: checked rows by table.
+
+    In `unique` only one row per key is good.
+    """
+
+    judged: Mapping[schemas.Table, checks.Screened]
+    unique: Mapping[schemas.Table, checks.Screened]
+    logs: Mapping[schemas.Table, TableLog]
+    skipped: Mapping[schemas.Table, tuple[parquet.Skipped, ...]]
+
+    def bad(self, counts: RowCounts) -> list[DataFrame]:
+        """Rows to set aside, as rows of table `quarantine`, of the tables that have any."""
+        named = {name for (name, reason), count in counts.items() if count and reason not in _NOT_BAD}
+        parts = [part.bad for table, part in self.unique.items() if table.name in named]
+        return [*parts, self._orphans()] if counts[schemas.REPLICAS.name, rules.NO_PARTITION] else parts
+
+    def usable(self, table: schemas.Table, counts: RowCounts) -> DataFrame:
+        """Good rows of a table, a row per key."""
+        return (self.unique if counts[table.name, rules.SAME_KEY] else self.judged)[table].good
+
+    def counts(self) -> RowCounts:
+        """Count the rows; good ones include those with reason `NO_PARTITION`."""
+        told = [self._orphans().select("table_name", sql.col("reason"))]
+        for table, part in self.unique.items():
+            told.append(
+                part.judged.select(sql.lit(table.name).alias("table_name"), sql.col(checks.SCREENED).alias("reason"))
+            )
+        counted = reduce(DataFrame.unionAll, told).groupBy("table_name", "reason").count()
+        return Counter({(row[0], row[1]): row[2] for row in counted.collect()})
+
+    def brokers(self) -> DataFrame:
+        """Cluster and id of each broker, also of those that only a replica list names."""
+        listed = (self.judged[table].good for table in (schemas.REPLICAS, schemas.BROKERS) if table in self.judged)
+        return reduce(DataFrame.unionAll, (rows.select("cluster_id", "broker") for rows in listed))
+
+    def log_dirs(self, spark: SparkSession) -> DataFrame:
+        """Rows of `log_dirs`, only of brokers without a bad directory.
+
+        For the others, the sum would be taken for the broker's capacity, but lack a directory.
+        """
+        part = self.unique.get(schemas.LOG_DIRS)
+        if part is None:
+            return spark.createDataFrame([], spark_io.struct_type(schemas.LOG_DIRS))
+        of_broker = ["snapshot_id", "broker"]
+        doubtful = part.judged.where(checks.is_bad()).select(*of_broker).distinct()
+        return part.good.join(doubtful, on=of_broker, how="left_anti").select(*schemas.LOG_DIRS.column_names)
+
+    def _orphans(self) -> DataFrame:
+        return checks.orphans(self.judged[schemas.REPLICAS].good, self.judged[schemas.PARTITIONS].good)
+
+
+def latest_snapshots(spark: SparkSession, data_dir: DataDir, now_ms: int) -> Snapshots:
+    """Check the latest snapshot of each cluster up to `now_ms`. Raises DataError if a table is missing."""
+    logs = {table: spark_io.source_log(data_dir, table) for table in REQUIRED}
+    logs |= {table: open_log(data_dir, table) for table in _OF_BROKERS if has_log(data_dir, table)}
+    usable, unusable = spark_io.some_usable(logs[schemas.CLUSTERS], logs[schemas.CLUSTERS].files())
+    clusters = checks.screen(schemas.CLUSTERS, spark_io.rows_of(spark, logs[schemas.CLUSTERS], usable), now_ms)
+    names = clusters.good.select("cluster_id", "taken_ms", "snapshot_id").distinct().collect()
+    newest_first = sorted(((row[0], row[1], row[2]) for row in names), reverse=True)
+    skipped: dict[schemas.Table, dict[str, parquet.Skipped]] = {
+        table: {
+            str(each.file): each for each in (unusable if table is schemas.CLUSTERS else parquet.strange_files(log))
+        }
+        for table, log in logs.items()
+    }
+    chosen: dict[str, str] = {}
+    files: dict[schemas.Table, dict[str, DataFile]] = {table: {} for table in logs if table is not schemas.CLUSTERS}
+    for cluster_id, _, snapshot_id in newest_first:
+        if cluster_id not in chosen:
+            found = _files_of_snapshot(logs, snapshot_id, skipped)
+            if found is not None:
+                chosen[cluster_id] = snapshot_id
+                for table, of_table in found.items():
+                    files[table].update({file.path: file for file in of_table})
+    judged = {schemas.CLUSTERS: clusters}
+    for table, chosen_files in files.items():
+        rows = spark_io.rows_of(spark, logs[table], list(chosen_files.values()))
+        judged[table] = checks.screen(table, rows.where(sql.col("snapshot_id").isin(*chosen.values())), now_ms)
+    return Snapshots(
+        judged,
+        {table: part.with_unique_keys() for table, part in judged.items()},
+        logs,
+        {table: tuple(skipped.get(table, {}).values()) for table in judged},
+    )
+
+
+def _files_of_snapshot(
+    logs: Mapping[schemas.Table, TableLog], snapshot_id: str, skipped: dict[schemas.Table, dict[str, parquet.Skipped]]
+) -> dict[schemas.Table, list[DataFile]] | None:
+    """The snapshot's files by table; None if partitions or replicas are unreadable, so that an older one is used."""
+    found, is_whole = {}, True
+    for table, log in logs.items():
+        if table is schemas.CLUSTERS:
+            continue
+        usable, unusable = parquet.readable_files(log, log.files({"snapshot_id": snapshot_id}))
+        skipped[table].update({str(each.file): each for each in unusable})
+        found[table] = usable
+        is_whole = is_whole and not (unusable and table in _WHOLE)
+    return found if is_whole else None
