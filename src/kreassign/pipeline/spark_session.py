@@ -68,6 +68,8 @@ _SMALL_SETTINGS: _Settings = {
 }
 SMALL_ROWS = 500_000
 """Largest number of rows for which to start a session with `is_small`."""
+MOST_LOG_BYTES = 1 << 26
+"""Size of Spark's log beyond which a session begins a new one."""
 
 
 # Jars of Spark's Kafka source, which is not part of PySpark. It has to be of Spark's line, not of its patch.
@@ -145,6 +147,7 @@ def spark_session(
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         # Spark's web UI would listen on every address; only this variable restricts it.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    begin_log(log_file)
     try:
         with _stderr_to(log_file):
             session = builder.getOrCreate()
@@ -308,6 +311,13 @@ def _first_line(error: Exception) -> str:
 
 def _is_local(master: str | None) -> bool:
     return (master or "local[*]").startswith("local")
+
+
+def begin_log(file: Path) -> None:
+    """Put a long log away as `spark.log.1`, in place of an older one: a load an hour adds to it for years."""
+    with suppress(FileNotFoundError):
+        if file.stat().st_size > MOST_LOG_BYTES:
+            file.replace(file.with_name(f"{file.name}.1"))
 
 
 @contextmanager

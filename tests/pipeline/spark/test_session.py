@@ -9,11 +9,26 @@ import pytest
 
 from kreassign.errors import DataError
 from kreassign.model.load import LOCAL_SPARK, SparkOptions
-from kreassign.pipeline.spark_session import kafka_jars, line_of, session_settings
+from kreassign.pipeline.spark_session import MOST_LOG_BYTES, begin_log, kafka_jars, line_of, session_settings
 
 PAGES = ("spark.ui.enabled", "spark.ui.port")
 SIZES = ("spark.driver.memory", "spark.sql.shuffle.partitions")
 SUBMITTED = {"PYSPARK_GATEWAY_PORT": "25333"}
+
+
+def test_a_long_log_is_put_away_and_the_one_before_it_goes(tmp_path: Path) -> None:
+    log, before = tmp_path / "spark.log", tmp_path / "spark.log.1"
+    begin_log(log)
+    for number in (1, 2):
+        log.write_text(f"session {number}\n")
+        begin_log(log)
+        assert log.exists()
+        with log.open("ab") as stream:
+            stream.truncate(MOST_LOG_BYTES + 1)
+        begin_log(log)
+        assert not log.exists()
+        with before.open(encoding="utf-8") as stream:
+            assert stream.readline() == f"session {number}\n"
 
 
 @pytest.mark.parametrize("is_small", [False, True])
