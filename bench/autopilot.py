@@ -19,12 +19,12 @@ from statistics import quantiles
 
 from bench.autopilot_world import DAY, HOUR, MINUTE, Kind, Trouble, World
 from kreassign.autopilot.core import EndRun, HoldRun, PauseRun, PlanRepair, ReleaseRun, ResumeRun, RunRepair, tick
-from kreassign.autopilot.detectors import Look
 from kreassign.autopilot.events import Event, Name, NotPlanned, Planned, Rehearsed, Result, RunBegan, RunEnded
 from kreassign.autopilot.gates import RESTING
 from kreassign.autopilot.memory import Memory, remember
 from kreassign.autopilot.policy import Kind as Finding
 from kreassign.autopilot.policy import Policy, parse_policy
+from kreassign.autopilot.symptoms import Look
 from kreassign.errors import IllegalPlan, Infeasible, InputError
 from kreassign.model import TopicPartition
 

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from kreassign.autopilot.detectors import Look
 from kreassign.autopilot.events import Name, Planned
 from kreassign.autopilot.observation import US, Absent, Asked, Brake, Known, Observation, RunSeen, Unknown
 from kreassign.autopilot.policy import Policy
+from kreassign.autopilot.symptoms import Look
 from kreassign.model import NO_LEADER, Broker, LogDir, LogDirReplica, Partition, TopicPartition
 from kreassign.model.load import LoadBasis
 from kreassign.operations.autopilot_plans import TASKS, planned_of

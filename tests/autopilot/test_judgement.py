@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from kreassign.autopilot.core import EndRun, HoldRun, PauseRun, ReleaseRun, ResumeRun, symptoms, tick
-from kreassign.autopilot.detectors import Look
 from kreassign.autopilot.events import (
     ApprovalAsked,
     ApprovalsJudged,
@@ -26,6 +25,7 @@ from kreassign.autopilot.memory import OUTAGES_KEPT, Memory, Outage
 from kreassign.autopilot.observation import US, Brake, Known, Observation, RunSeen, Unknown
 from kreassign.autopilot.policy import Kind, parse_policy
 from kreassign.autopilot.replay import replay
+from kreassign.autopilot.symptoms import Look
 from kreassign.executor.maintenance.record import Entered
 from kreassign.model import TopicPartition
 from kreassign.operations.autopilot_plans import avoided

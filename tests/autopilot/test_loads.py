@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.autopilot.detectors import Look, Symptom
 from kreassign.autopilot.events import Name
 from kreassign.autopilot.gates import GATES, Case
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Finding, Memory
 from kreassign.autopilot.observation import Known
 from kreassign.autopilot.policy import Kind, Policy, parse_policy
+from kreassign.autopilot.symptoms import Look, Symptom
 from kreassign.model import LogDir
 from kreassign.model.text import format_amount
 from kreassign.operations.autopilot_looks import observe

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.autopilot.detectors import Look
 from kreassign.autopilot.events import Name
 from kreassign.autopilot.policy import Kind
+from kreassign.autopilot.symptoms import Look
 from kreassign.model import TopicPartition
 from kreassign.operations.autopilot_journal import remembered
 from kreassign.operations.autopilot_plans import TASKS

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kreassign.autopilot.core import EndRun, HoldRun, PauseRun, PlanRepair, ReleaseRun, ResumeRun
-from kreassign.autopilot.detectors import Look, growth_of
+from kreassign.autopilot.detectors import growth_of
 from kreassign.autopilot.events import (
     ApprovalAsked,
     ApprovalsJudged,
@@ -36,6 +36,7 @@ from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import BACK_OFF_MS, Act, Finding, Memory, Outage, Replaced, memory_of, remember
 from kreassign.autopilot.observation import US, Brake, Known, Observation, RunSeen, Unknown
 from kreassign.autopilot.policy import Kind, parse_policy
+from kreassign.autopilot.symptoms import Look
 from kreassign.errors import InputError
 from kreassign.executor.maintenance.record import Entered
 from kreassign.model import Broker, LogDir, TopicPartition

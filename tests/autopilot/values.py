@@ -18,13 +18,13 @@ from kreassign.autopilot.core import (
     symptoms,
     tick,
 )
-from kreassign.autopilot.detectors import Look
 from kreassign.autopilot.events import Event, Name, NotPlanned, Planned, Rehearsed, Result, RunBegan, RunEnded
 from kreassign.autopilot.gates import resting
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Memory, remember
 from kreassign.autopilot.observation import NO_RUN, US, Absent, Known, Observation, RunSeen
 from kreassign.autopilot.policy import Kind, parse_policy
+from kreassign.autopilot.symptoms import Look
 from kreassign.model import NO_LEADER, Broker, LogDir, LogDirReplica, Partition, TopicPartition
 
 GIGABYTE = 1_000_000_000

@@ -17,17 +17,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from kreassign.autopilot.detectors import (
-    DETECTORS,
-    NEVER_S,
-    Look,
-    Symptom,
-    catching_up,
-    has_remedy,
-    level_of,
-    sync_changed,
-    use_of,
-)
+from kreassign.autopilot.detectors import DETECTORS, use_of
 from kreassign.autopilot.events import (
     CLUSTER,
     BrokerCame,
@@ -53,6 +43,7 @@ from kreassign.autopilot.events import (
     WentOn,
     WindowsLifted,
 )
+from kreassign.autopilot.followers import catching_up, sync_changed
 from kreassign.autopilot.gates import (
     KNOWN_OF,
     REDUNDANCY,
@@ -79,6 +70,7 @@ from kreassign.autopilot.memory import MOST_TOLD, SILENT_MS, Act, Finding, Memor
 from kreassign.autopilot.observation import Known, Observation, RunSeen
 from kreassign.autopilot.policy import Kind, Level, Policy
 from kreassign.autopilot.rehearsals import counts_still
+from kreassign.autopilot.symptoms import NEVER_S, Look, Symptom, has_remedy, level_of
 from kreassign.model.text import DAY_MS, HOUR_MS, counted, format_amount, format_seconds
 
 MISSED_MS = 600_000

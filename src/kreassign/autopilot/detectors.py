@@ -14,60 +14,39 @@
     band-left         a broker holds much more than the mean         rebalance
     leaders           the preferred replica is in sync, not leader   elect it
 
-A symptom is what one look shows; how long it lasts follows from the journal. Where that which would show it was not
-read, the row is blind for it, and says why: an open finding then neither ripens nor closes.
+Where that which would show a symptom was not read, the row is blind for it, and says why.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from kreassign.autopilot.events import CLUSTER, DiskUse, Follower, Name, Result, SyncChanged
+from kreassign.autopilot.events import CLUSTER, DiskUse, Name, Result
+from kreassign.autopilot.followers import sees_slow, slow_broker
 from kreassign.autopilot.lifecycle import State
-from kreassign.autopilot.memory import MOST_REPLACED, OFTEN, OUTAGES_KEPT, UNBEGUN, Finding, Memory
-from kreassign.autopilot.observation import Asked, Known, Observation, Unknown, last_copies
-from kreassign.autopilot.policy import Kind, Level, Policy
-from kreassign.autopilot.write_times import slow_text, unread_text
+from kreassign.autopilot.memory import MOST_REPLACED, OFTEN, OUTAGES_KEPT, UNBEGUN, Memory
+from kreassign.autopilot.observation import Observation, Unknown, last_copies
+from kreassign.autopilot.policy import Kind
+from kreassign.autopilot.symptoms import (
+    NEVER_S,
+    Look,
+    Symptom,
+    patience,
+    sees_brokers,
+    sees_directory,
+    sees_placement,
+    sees_whole_placement,
+)
+from kreassign.autopilot.write_times import unread_text
 from kreassign.errors import InputError
-from kreassign.model import NO_LEADER, LogDir, Partition, TopicPartition
+from kreassign.model import NO_LEADER, LogDir, Partition
 from kreassign.model.disks import HELD, disks
-from kreassign.model.text import DAY_MS, HOUR_MS, counted, format_amount, format_seconds, some_of
-
-
-@dataclass(frozen=True, slots=True)
-class Symptom:
-    """One thing that a look shows.
-
-    `tell_s` and `propose_s` are how long it must last for that, `act_s` for acting alone. `since_ms` is from when on it
-    is there, where that is known by more than the looks. `may_act` is empty, or the reason why people decide.
-    `partitions` are those that show it; None where it is about an amount. `brokers` are those of a finding about the
-    cluster that is told again when it is about others, too.
-    """
-
-    subject: str
-    seen: str
-    tell_s: float
-    propose_s: float
-    act_s: float = 0.0
-    since_ms: int | None = None
-    is_urgent: bool = False
-    may_act: str = ""
-    partitions: frozenset[TopicPartition] | None = None
-    brokers: frozenset[int] = frozenset()
-
-
-class Look(NamedTuple):
-    """One look with all that a detector judges by."""
-
-    now: Observation
-    memory: Memory
-    policy: Policy
+from kreassign.model.text import DAY_MS, HOUR_MS, counted, format_amount, format_seconds
 
 
 class Detector(NamedTuple):
@@ -75,54 +54,6 @@ class Detector(NamedTuple):
 
     find: Callable[[Look], Iterator[Symptom]]
     blind: Callable[[Look, str], str | None]
-
-
-NEVER_S = float("inf")
-
-
-class Patience(NamedTuple):
-    """Seconds for which a trouble must last to be told, to be proposed for repair, and to be repaired by itself."""
-
-    tell_s: float
-    propose_s: float
-    act_s: float = 0.0
-
-
-FLAPPING = Name(Kind.SLOW_BROKER, CLUSTER)
-"""The finding of single replicas that fall out of sync again and again."""
-
-
-def has_remedy(name: Name, policy: Policy) -> bool:
-    """True if there is a repair of this finding; others are only ever told."""
-    return name != FLAPPING and policy.has_remedy(name.kind)
-
-
-def level_of(name: Name, policy: Policy) -> Level:
-    """How far to go with a finding."""
-    return policy.level(name.kind) if has_remedy(name, policy) else Level.TELL
-
-
-def patience_with(name: Name, policy: Policy) -> Patience:
-    """Patience with a finding, unless a look shows more of it."""
-    return Patience(0, NEVER_S) if name == FLAPPING else patience(name.kind, policy)
-
-
-def patience(kind: Kind, policy: Policy) -> Patience:
-    """Patience with a kind of trouble; what a look shows of one may shorten or lengthen it."""
-    gone, leaders, new = policy.broker_gone, policy.leaders, policy.new_broker
-    band, slow = policy.band_left, policy.slow_broker
-    return {
-        Kind.UNREAD: Patience(policy.unread.tell_after, NEVER_S),
-        Kind.MANY_GONE: Patience(policy.many_gone.tell_after, NEVER_S),
-        Kind.BROKER_GONE: Patience(gone.tell_after, gone.propose_after, gone.act_after),
-        Kind.DISK_FILLS: Patience(0, 0),
-        Kind.DIRECTORY_FAILED: Patience(0, 0, policy.directory_failed.act_after),
-        Kind.PLACEMENT: Patience(120, policy.placement.propose_after),
-        Kind.NEW_BROKER: Patience(new.propose_after, new.propose_after),
-        Kind.BAND_LEFT: Patience(band.lasting, band.lasting),
-        Kind.SLOW_BROKER: Patience(slow.lasting, slow.lasting),
-        Kind.LEADERS: Patience(leaders.propose_after, leaders.propose_after),
-    }[kind]
 
 
 # What does not answer.
@@ -381,22 +312,6 @@ def past_uses(memory: Memory, since_ms: float) -> Mapping[tuple[int, str], list[
     return found
 
 
-def catching_up(memory: Memory, now: Observation) -> tuple[int, ...]:
-    """Brokers that came back within a day, and have replicas out of sync."""
-    back = returned(memory, now.at_ms)
-    behind = {broker for one in now.placed for broker in set(one.replicas) - set(one.isr)}
-    return tuple(sorted(back & behind & now.live))
-
-
-def returned(memory: Memory, at_ms: int) -> frozenset[int]:
-    """Brokers that came back so lately that they may be out of sync."""
-    return frozenset(one.broker for one in memory.outages if one.to_ms > at_ms - CATCHING_UP_MS)
-
-
-CATCHING_UP_MS = DAY_MS
-"""A broker may be out of sync for so long after it came back."""
-
-
 def growth_of(use: DiskUse, past: Sequence[tuple[int, int]], at_ms: int) -> float:
     """Bytes an hour by which a directory grows, since the first measurement that counts; 0 where none is old enough.
 
@@ -519,158 +434,6 @@ def _band_left(look: Look) -> Iterator[Symptom]:
         yield Symptom(CLUSTER, seen, *patience(Kind.BAND_LEFT, look.policy))
 
 
-class _Followed(NamedTuple):
-    """Of live brokers, on working directories: how many each follows, how many of these are out of sync, and which."""
-
-    followed: Counter[int]
-    lagging: Counter[int]
-    behind: list[Follower]
-
-
-def _followed(look: Look) -> _Followed:
-    found, lost = _Followed(Counter(), Counter(), []), look.now.lost
-    for one in look.now.at_rest:
-        for broker in one.replicas:
-            if broker in look.now.live and broker != one.leader and one.topic_partition not in lost.get(broker, ()):
-                found.followed[broker] += 1
-                if broker not in one.isr:
-                    found.lagging[broker] += 1
-                    found.behind.append(Follower(one.topic_partition.topic, one.topic_partition.partition, broker))
-    return found
-
-
-def sync_changed(look: Look) -> SyncChanged | None:
-    """Followers that fell out of sync, and those that are back; None if nothing changed, or that was not read.
-
-    Those of brokers that are slow as a whole, or were down lately, do not count as fallen. Back is what is seen in
-    sync, and what is no replica any more: what is merely hidden has not fallen again once it is seen again.
-    """
-    if _sees_placement(look, CLUSTER) is not None:
-        return None
-    memory = look.memory
-    still = _behind_still(look)
-    fell = sorted(_fallen(look), key=lambda one: (one not in memory.fell_ms, one))
-    known = sum(one in memory.fell_ms for one in fell)
-    counted = sum(times[-1] > look.now.at_ms - DAY_MS for times in memory.fell_ms.values())
-    # Copies of a broker that is down are behind for as long as that lasts.
-    behind = sum(one.broker not in memory.away for one in still)
-    most = min(known + MOST_FALLEN - counted, MOST_BEHIND - behind)
-    fell, back = fell[: max(0, most)], sorted(memory.behind - still)
-    return SyncChanged(look.now.at_ms, tuple(fell), tuple(back)) if fell or back else None
-
-
-MOST_BEHIND = 200
-"""Followers out of sync that are written down at a time."""
-
-MOST_FALLEN = 1000
-"""Followers whose falls within a day are counted."""
-
-COUNTED_MS = DAY_MS // 2
-"""A follower that fell often is counted no further for so long: it is known to come and go."""
-
-
-def _behind_still(look: Look) -> frozenset[Follower]:
-    """Followers that were out of sync and are not seen in sync, or gone."""
-    names = {TopicPartition(one.topic, one.partition) for one in look.memory.behind}
-    placed = {one.topic_partition: one for one in look.now.placed if one.topic_partition in names}
-    resting = {one.topic_partition for one in look.now.at_rest if one.topic_partition in names}
-
-    def is_behind(follower: Follower) -> bool:
-        name = TopicPartition(follower.topic, follower.partition)
-        if name not in resting:
-            return name in placed
-        return follower.broker in set(placed[name].replicas).difference(placed[name].isr)
-
-    return frozenset(one for one in look.memory.behind if is_behind(one))
-
-
-def _fallen(look: Look) -> Iterator[Follower]:
-    memory, at_ms = look.memory, look.now.at_ms
-    followed, lagging, behind = _followed(look)
-    share = look.policy.slow_broker.lagging_share
-    few = {one for one, count in followed.items() if lagging[one] / count < share}
-    few -= returned(memory, at_ms) | memory.away.keys()
-    for one in behind:
-        times = memory.fell_ms.get(one, ())
-        is_counted = len(times) == OFTEN and times[0] > at_ms - COUNTED_MS
-        if one.broker in few and one not in memory.behind and not is_counted:
-            yield one
-
-
-def _flapping_followers(look: Look) -> Iterator[Symptom]:
-    since_ms = look.now.at_ms - DAY_MS
-    times = {one: sum(then > since_ms for then in fell) for one, fell in look.memory.fell_ms.items()}
-    often = sorted(one for one, count in times.items() if count >= OFTEN)
-    many = sum(count > 0 for count in times.values()) >= MOST_FALLEN
-    left_out = f"{MOST_FALLEN:,} replicas fell out of sync within a day, and others are not counted"
-    texts = [left_out] * many
-    if often:
-        count = f"{counted(len(often), 'replica')} fell out of sync {OFTEN} times and more within a day"
-        texts.insert(0, f"{count}, though their brokers are not slow: {some_of(often, 3)}")
-    if texts:
-        brokers = frozenset(one.broker for one in often)
-        yield Symptom(CLUSTER, "; ".join(texts), *patience_with(FLAPPING, look.policy), brokers=brokers)
-
-
-def _slow_broker(look: Look) -> Iterator[Symptom]:
-    yield from _flapping_followers(look)
-    policy, (followed, lagging, _) = look.policy.slow_broker, _followed(look)
-    # There is nothing to take from brokers that lead nothing; but one that its leaders left is not well by that.
-    known = {one.name.broker for one in slow_brokers(look.memory) if _is_told(one)}
-    judged = known | {one.leader for one in look.now.placed}
-    slow = {
-        broker: f"{lagging[broker]} of the {count} replicas that it follows are out of sync"
-        for broker, count in followed.items()
-        if broker in judged and lagging[broker] / count >= policy.lagging_share
-    }
-    by_metric = {broker: slow_text(look.now, policy, broker) for broker in judged & look.now.live}
-    slow = {broker: text for broker, text in by_metric.items() if text is not None} | slow
-    share = len(slow) / max(1, len(look.now.live))
-    why = "" if share <= policy.most_share or len(slow) == 1 else f"{share:.0%} of the brokers are slow at once"
-    back = returned(look.memory, look.now.at_ms)
-    for broker in sorted(slow):
-        seen = slow[broker]
-        people = "it came back within a day, and may be catching up" if broker in back else why
-        led = frozenset(one.topic_partition for one in look.now.placed if one.leader == broker)
-        lasting = patience(Kind.SLOW_BROKER, look.policy)
-        often = _times_begun(look, broker)
-        if often >= OFTEN and broker not in back:  # else it is told as a broker that comes and goes
-            seen += f"; it was slow {often} times within a day"
-            lasting = lasting._replace(tell_s=0)
-        if not led:
-            seen += ": it leads nothing, and repairs copy nothing to it until it is well again"
-            lasting = lasting._replace(propose_s=NEVER_S)
-        yield Symptom(f"broker {broker}", seen, *lasting, may_act=people, partitions=led)
-
-
-def slow_brokers(memory: Memory) -> tuple[Finding, ...]:
-    """Open findings about brokers that are slow as a whole."""
-    return tuple(one for one in memory.open if one.name.kind is Kind.SLOW_BROKER and one.name.subject != CLUSTER)
-
-
-def _times_begun(look: Look, broker: int) -> int:
-    finding = look.memory.findings.get(Name(Kind.SLOW_BROKER, f"broker {broker}"))
-    return 0 if finding is None else sum(one > look.now.at_ms - DAY_MS for one in finding.begun_ms)
-
-
-def _is_told(finding: Finding) -> bool:
-    return finding.state not in {State.SEEN, State.CLOSED}
-
-
-def _sees_slow(look: Look, subject: str) -> str | None:
-    """A broker that was slow is well when it was in sync for as long as it must be slow to be told."""
-    if (blind := _sees_placement(look, subject)) or subject in {"", CLUSTER}:
-        return blind
-    if unread := unread_text(look.now, look.policy.slow_broker, Name(Kind.SLOW_BROKER, subject).broker):
-        return f"could not be read: {unread}"
-    finding, lasting = look.memory.findings.get(Name(Kind.SLOW_BROKER, subject)), look.policy.slow_broker.lasting
-    if finding is None or not _is_told(finding) or finding.name.broker not in look.now.live:
-        return None
-    well_s = (look.now.at_ms - finding.lost_ms) / 1000 if finding.lost_ms else 0.0
-    is_well = well_s >= lasting
-    return None if is_well else f"it is in sync for {format_seconds(well_s)} of {format_seconds(lasting)}"
-
-
 def astray(look: Look) -> list[Partition]:
     """Partitions not led by the preferred replica, though it is live, in sync, not in maintenance, and not flapping."""
     steady = look.now.live - look.now.in_maintenance - flapping(look.memory, look.now.at_ms)
@@ -690,61 +453,12 @@ def _leaders(look: Look) -> Iterator[Symptom]:
         yield Symptom(CLUSTER, seen, *patience(Kind.LEADERS, look.policy), partitions=names)
 
 
-# What each row needs to have been read.
-
-
-def _sees_brokers(look: Look, subject: str) -> str | None:
-    """Topics that were not read hide nothing that others show, but what they have may keep a finding open.
-
-    That a broker is down shows without the record of maintenance, which may be on that broker; a gate waits for it.
-    """
-    return _not_read({"brokers": look.now.brokers, "partitions": look.now.partitions}) or _topic_not_read(look, subject)
-
-
-def _sees_placement(look: Look, subject: str) -> str | None:
-    now = look.now
-    needed: Mapping[str, Asked[Any]] = {
-        "brokers": now.brokers, "partitions": now.partitions, "maintenance": now.maintenance,
-        "moves": now.moves_of_others,
-    }  # fmt: skip
-    return _not_read(needed) or _topic_not_read(look, subject)
-
-
-def _not_read(needed: Mapping[str, Asked[Any]]) -> str | None:
-    return next(
-        (f"{name} could not be read ({one.why})" for name, one in needed.items() if isinstance(one, Unknown)), None
-    )
-
-
-def _topic_not_read(look: Look, subject: str) -> str | None:
-    now = look.now
-    if subject and now.unread_topics:
-        name, why = min(now.unread_topics.items())
-        return f"topic {name} could not be read ({why})"
-    return None
-
-
-def _sees_whole_placement(look: Look, subject: str) -> str | None:
-    """Down brokers hide how partitions are placed: they look worse than they are."""
-    if subject and (missing := sorted(look.now.missing)):
-        return f"brokers {missing} are down"
-    return _sees_placement(look, subject)
-
-
-def _sees_directory(look: Look, subject: str) -> str | None:
-    if not subject:
-        return None  # a broker that answered shows its own
-    broker = Name(Kind.DISK_FILLS, subject).broker
-    dirs = look.now.log_dirs.get(broker)
-    if isinstance(dirs, Known) or (isinstance(look.now.brokers, Known) and broker not in look.now.live | look.now.down):
-        return None
-    why = dirs.why if isinstance(dirs, Unknown) else "it is not live"
-    return f"log directories of broker {broker} could not be read ({why})"
+# What the use of disks needs to have been read.
 
 
 def _sees_use(look: Look, subject: str) -> str | None:
     """A directory that is offline, or whose file system has no known size, may be as full as before."""
-    if blind := _sees_directory(look, subject):
+    if blind := sees_directory(look, subject):
         return blind
     dirs = dict(look.now.directories()).get(Name(Kind.DISK_FILLS, subject).broker, ()) if subject else ()
     own = (one for one in dirs if one.path == subject.partition(":")[2])
@@ -752,7 +466,8 @@ def _sees_use(look: Look, subject: str) -> str | None:
 
 
 def _sees_all_directories(look: Look, subject: str) -> str | None:
-    if blind := _sees_whole_placement(look, subject):
+    """The balance of disks shows where every live broker reports how much its directories hold."""
+    if blind := sees_whole_placement(look, subject):
         return blind
     known = {
         broker
@@ -765,13 +480,13 @@ def _sees_all_directories(look: Look, subject: str) -> str | None:
 
 DETECTORS: Mapping[Kind, Detector] = MappingProxyType({
     Kind.UNREAD: Detector(_unread, lambda _, __: None),
-    Kind.MANY_GONE: Detector(_many_gone, _sees_brokers),
-    Kind.BROKER_GONE: Detector(_broker_gone, _sees_brokers),
+    Kind.MANY_GONE: Detector(_many_gone, sees_brokers),
+    Kind.BROKER_GONE: Detector(_broker_gone, sees_brokers),
     Kind.DISK_FILLS: Detector(_disk_fills, _sees_use),
-    Kind.DIRECTORY_FAILED: Detector(_directory_failed, _sees_directory),
-    Kind.PLACEMENT: Detector(_placement, _sees_whole_placement),
-    Kind.NEW_BROKER: Detector(_new_broker, _sees_placement),
-    Kind.SLOW_BROKER: Detector(_slow_broker, _sees_slow),
+    Kind.DIRECTORY_FAILED: Detector(_directory_failed, sees_directory),
+    Kind.PLACEMENT: Detector(_placement, sees_whole_placement),
+    Kind.NEW_BROKER: Detector(_new_broker, sees_placement),
+    Kind.SLOW_BROKER: Detector(slow_broker, sees_slow),
     Kind.BAND_LEFT: Detector(_band_left, _sees_all_directories),
-    Kind.LEADERS: Detector(_leaders, _sees_placement),
+    Kind.LEADERS: Detector(_leaders, sees_placement),
 })  # fmt: skip

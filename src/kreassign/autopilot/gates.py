@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from kreassign.autopilot.detectors import Look, Symptom, at_once, flapping, has_remedy, price_of, went_ms
+from kreassign.autopilot.detectors import at_once, flapping, price_of, went_ms
 from kreassign.autopilot.events import ClosedGate, PlanLoads
 from kreassign.autopilot.memory import Act, Finding, Memory
 from kreassign.autopilot.observation import Absent, Known, Observation, Unknown
 from kreassign.autopilot.policy import Kind, Level, Policy
+from kreassign.autopilot.symptoms import Look, Symptom, has_remedy
 from kreassign.executor.scheduling.windows import local_time, open_interval
 from kreassign.model import TopicPartition
 from kreassign.model.pace import Schedule

@@ -8,11 +8,12 @@ from __future__ import annotations
 import hashlib
 import math
 
-from kreassign.autopilot.detectors import DETECTORS, Look
+from kreassign.autopilot.detectors import DETECTORS
 from kreassign.autopilot.events import Rehearsed
 from kreassign.autopilot.gates import REDUNDANCY, UNTIL_IT_RUNS, Case, at_any_time, closed_gates
 from kreassign.autopilot.memory import Finding
 from kreassign.autopilot.policy import Policy
+from kreassign.autopilot.symptoms import Look
 from kreassign.executor.scheduling.windows import open_interval
 from kreassign.model.pace import Schedule
 from kreassign.model.text import HOUR_MS

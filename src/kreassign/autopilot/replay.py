@@ -13,7 +13,6 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from kreassign.autopilot.core import PlanRepair, RunRepair, tick
-from kreassign.autopilot.detectors import NEVER_S, Look, Symptom, patience_with
 from kreassign.autopilot.events import (
     BrokerCame,
     BrokerWent,
@@ -35,6 +34,7 @@ from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Finding, Memory, remember
 from kreassign.autopilot.observation import Absent, Known, Observation
 from kreassign.autopilot.policy import Kind, Policy
+from kreassign.autopilot.symptoms import NEVER_S, Look, Symptom, patience_with
 
 FACTS = BrokerWent | BrokerCame | OthersMoved | TurnedOff | TurnedOn | Silenced | WentOn
 """Events that hold whatever the policy is."""

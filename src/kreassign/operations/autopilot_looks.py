@@ -13,7 +13,6 @@ from kreassign.autopilot.core import (
     symptoms,
     tick,
 )
-from kreassign.autopilot.detectors import Look
 from kreassign.autopilot.events import Name
 from kreassign.autopilot.gates import WEEK_MS, Case, closed_gates, gates_of, spent_bytes, stopped
 from kreassign.autopilot.lifecycle import State
@@ -31,6 +30,7 @@ from kreassign.autopilot.observation import (
     WriteTime,
 )
 from kreassign.autopilot.policy import Policy, parse_policy
+from kreassign.autopilot.symptoms import Look
 from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import ClusterError, InputError, JournalUnreadable
 from kreassign.executor.cluster.readings import ask_by_name, every_topic_of_two, listed_moves, read_log_dirs

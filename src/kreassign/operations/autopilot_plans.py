@@ -11,21 +11,14 @@ from pathlib import Path
 from types import MappingProxyType
 
 from kreassign.admin import AdminClient
-from kreassign.autopilot.detectors import (
-    DETECTORS,
-    Look,
-    astray,
-    flapping,
-    price_of,
-    relief_bytes,
-    slow_brokers,
-    use_of,
-)
+from kreassign.autopilot.detectors import DETECTORS, astray, flapping, price_of, relief_bytes, use_of
 from kreassign.autopilot.events import Name, PlanLoads, Planned
+from kreassign.autopilot.followers import slow_brokers
 from kreassign.autopilot.gates import most_bytes_per_day, resting, stale_text
 from kreassign.autopilot.memory import MOST_REPLACED, Memory
 from kreassign.autopilot.observation import Observation
 from kreassign.autopilot.policy import Kind, Policy
+from kreassign.autopilot.symptoms import Look
 from kreassign.clock import Clock
 from kreassign.errors import (
     ClusterError,

@@ -13,7 +13,6 @@ from kreassign.autopilot.core import (
     Message,
     proposed_message,
 )
-from kreassign.autopilot.detectors import Look
 from kreassign.autopilot.events import (
     ApprovalAsked,
     ApprovalsJudged,
@@ -26,6 +25,7 @@ from kreassign.autopilot.memory import Finding
 from kreassign.autopilot.observation import Known, Observation
 from kreassign.autopilot.policy import Level
 from kreassign.autopilot.rehearsals import counts_still, dated, may_rehearse
+from kreassign.autopilot.symptoms import Look
 from kreassign.clock import Clock
 from kreassign.errors import (
     ClusterError,
