@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 
 from kreassign.admin import topic_changes
-from kreassign.admin.kafka_calls import KafkaCalls, by_leader
+from kreassign.admin.kafka_calls import by_leader
+from kreassign.admin.member_calls import MemberCalls
 from kreassign.admin.session import To
 from kreassign.admin.settings import check_timeout
 from kreassign.admin.translate import partitions as partition_calls
@@ -43,7 +44,7 @@ _MIN_IN_SYNC = "min.insync.replicas"
 log = logging.getLogger(__name__)
 
 
-class AdminClient(KafkaCalls):
+class AdminClient(MemberCalls):
     """A client of one cluster. Safe for use by several threads; close it, or use it in a `with` statement."""
 
     # --- KIP-179: topics as a whole ---------------------------------------------------------------------------

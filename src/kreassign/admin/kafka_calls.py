@@ -11,19 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType, TracebackType
-from typing import Self, TypeVar
+from typing import Self
 
 from kreassign.admin import topic_changes
-from kreassign.admin.call import Call, Confirm
+from kreassign.admin.call import Confirm
 from kreassign.admin.session import Session, Target, To
 from kreassign.admin.settings import ClientSettings
 from kreassign.admin.translate import cluster as cluster_calls
 from kreassign.admin.translate import groups as group_calls
 from kreassign.admin.translate import partitions as partition_calls
-from kreassign.admin.translate import records as record_calls
 from kreassign.admin.transport import TcpTransport, Transport
 from kreassign.clock import SYSTEM_CLOCK, Clock
-from kreassign.errors import ClusterError, InputError, OutcomeUnknown, Rejected, Unreachable, Unsupported
+from kreassign.errors import ClusterError, InputError, Rejected, Unreachable, Unsupported
 from kreassign.model import (
     NO_LEADER,
     AllowedOperations,
@@ -45,11 +44,9 @@ from kreassign.model import (
     TopicPartitionReplica,
     requests,
 )
-from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED, REBALANCE_IN_PROGRESS, has_code
+from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED, has_code
 from kreassign.model.reassignment import Override, check_expected
 from kreassign.model.text import LARGEST_ID, check_ids, signed_number
-
-Answer = TypeVar("Answer")
 
 PARTITIONS_PER_REQUEST = 5_000
 """Kafka moves the first 10,000 of a request and answers -1 for the rest, and of more than 10,000 elections it holds
@@ -303,7 +300,7 @@ class KafkaCalls:
             )
             return self._session.call(call.confirmed(confirm), To.CONTROLLER, timeout_ms)
 
-        return _in_parts(_by_number_of_partitions(sorted(targets)), send)
+        return _in_parts(sorted(targets), PARTITIONS_PER_REQUEST, send)
 
     def risky_overrides(
         self,
@@ -374,7 +371,7 @@ class KafkaCalls:
             call = partition_calls.elect_leaders(wanted, election_type).confirmed(confirm)
             return self._session.call(call, To.CONTROLLER, timeout_ms)
 
-        return send(None) if partitions is None else _in_parts(_by_number_of_partitions(list(partitions)), send)
+        return send(None) if partitions is None else _in_parts(partitions, PARTITIONS_PER_REQUEST, send)
 
     # --- configuration ----------------------------------------------------------------------------------------
 
@@ -393,10 +390,10 @@ class KafkaCalls:
         """
         keys = None if names is None else tuple(names)
 
-        def ask(node: Target, asked: list[ConfigResource]) -> Batch[ConfigResource, Mapping[str, ConfigEntry]]:
-            return self._session.call(cluster_calls.describe_configs(asked, keys), node, timeout_ms)
-
-        return self._session.fan_out_groups(self._by_owner(resources, broker), ask)
+        return self._session.fan_out_groups(
+            self._by_owner(resources, broker),
+            lambda node, asked: self._session.call(cluster_calls.describe_configs(asked, keys), node, timeout_ms),
+        )
 
     def incremental_alter_configs(
         self,
@@ -418,7 +415,7 @@ class KafkaCalls:
                 call = cluster_calls.incremental_alter_configs(chosen, validate_only=validate_only)
                 return self._session.call(call.confirmed(confirm), node, timeout_ms)
 
-            return _in_parts(_by_number_of_changes(asked, changes), send)
+            return _in_parts(asked, CONFIG_CHANGES_PER_REQUEST, send, lambda resource: len(changes[resource]))
 
         return self._session.fan_out_groups(self._by_owner(changes), ask)
 
@@ -462,27 +459,19 @@ class KafkaCalls:
         answers REPLICA_NOT_AVAILABLE and creates it in that directory later.
         """
         self._needs_brokers("alter_replica_log_dirs")
-        grouped: dict[int, dict[TopicPartition, str]] = {}
-        for replica, path in targets.items():
+        grouped: dict[int, list[TopicPartitionReplica]] = {}
+        for replica in targets:
             check_ids(replica, (replica.partition,))
-            grouped.setdefault(replica.broker, {})[replica.topic_partition] = path
+            grouped.setdefault(replica.broker, []).append(replica)
 
-        def send(broker: int) -> Batch[TopicPartition, None]:
-            call = partition_calls.alter_replica_log_dirs(grouped[broker]).confirmed(confirm)
-            return self._session.call(call, broker, timeout_ms)
+        def send(broker: int, replicas: list[TopicPartitionReplica]) -> Batch[TopicPartitionReplica, None]:
+            call = partition_calls.alter_replica_log_dirs({one.topic_partition: targets[one] for one in replicas})
+            found = self._session.call(call.confirmed(confirm), broker, timeout_ms)
+            named = {one.topic_partition: one for one in replicas}
+            failed = {named[key]: error.about(named[key]) for key, error in found.failed.items()}
+            return Batch({named[key]: None for key in found.ok}, failed)
 
-        answers, errors = self._session.fan_out(grouped, send)
-        ok = {TopicPartitionReplica(broker, *key): None for broker, batch in answers.items() for key in batch.ok}
-        failed = {
-            replica: error.about(replica)
-            for broker, batch in answers.items()
-            for key, error in batch.failed.items()
-            if (replica := TopicPartitionReplica(broker, *key))
-        }
-        silent = {
-            TopicPartitionReplica(broker, *key): error for broker, error in errors.items() for key in grouped[broker]
-        }
-        return Batch(ok, failed | silent)
+        return self._session.fan_out_groups(grouped, send)
 
     # --- offsets ----------------------------------------------------------------------------------------------
 
@@ -515,129 +504,17 @@ class KafkaCalls:
         self, partitions: Iterable[TopicPartition], spec: OffsetSpec, timeout_ms: int | None
     ) -> Batch[TopicPartition, int]:
         found, failed = self._partitions(partitions, timeout_ms)
-        for key in [key for key, partition in found.items() if partition.leader == NO_LEADER]:
-            failed[key] = Unreachable(f"{key} has no leader; ask again once one is elected")
-            del found[key]
-        return requests.join([self._offsets_by_leader(found, spec, timeout_ms), Batch({}, failed)])
+        failed |= {key: no_leader(key) for key, partition in found.items() if partition.leader == NO_LEADER}
+        led = {key: partition for key, partition in found.items() if key not in failed}
+        return requests.join([self._offsets_by_leader(led, spec, timeout_ms), Batch({}, failed)])
 
     def _offsets_by_leader(
         self, found: Mapping[TopicPartition, Partition], spec: OffsetSpec, timeout_ms: int | None
     ) -> Batch[TopicPartition, int]:
-        def ask(leader: int, led: list[TopicPartition]) -> Batch[TopicPartition, int]:
-            return self._session.call(partition_calls.list_offsets(led, spec), leader, timeout_ms)
-
-        return self._session.fan_out_groups(by_leader(found), ask)
-
-    # --- groups -----------------------------------------------------------------------------------------------
-
-    def describe_group(self, group_id: str, *, timeout_ms: int | None = None) -> requests.Group:
-        """Describe a group of the classic protocol with its members; a group that does not exist is `DEAD`.
-
-        A cluster that never had a group creates `__consumer_offsets` when a coordinator is looked up, as for any
-        consumer.
-        """
-        self._needs_brokers("describe_group")
-        return self._session.ask_coordinator(group_id, group_calls.describe_group(group_id), timeout_ms)
-
-    def join_group(self, candidate: requests.GroupCandidate, *, timeout_ms: int | None = None) -> requests.Membership:
-        """Join a group by the classic protocol, as its leader, under a `group.instance.id` (KIP-345).
-
-        The coordinator takes the first member of an empty group only after `group.initial.rebalance.delay.ms` (3 s by
-        default). A member that does not call `heartbeat` within its session timeout is removed.
-
-        Errors: INCONSISTENT_GROUP_PROTOCOL when the members of the group have no protocol in common with the
-        candidate, INVALID_SESSION_TIMEOUT, GROUP_AUTHORIZATION_FAILED (needs READ on the group).
-        """
-        self._needs_brokers("join_group")
-        call = group_calls.join_group(candidate, self._session.settings.api_timeout_ms)
-        while True:
-            membership = self._session.ask_coordinator(candidate.group_id, call, timeout_ms)
-            try:
-                sync = group_calls.sync_group(membership, candidate)
-                self._session.ask_coordinator(candidate.group_id, sync, timeout_ms)
-            except Rejected as error:
-                if not has_code(error, REBALANCE_IN_PROGRESS):
-                    raise
-            else:
-                return membership
-
-    def heartbeat(self, membership: requests.Membership, *, timeout_ms: int | None = None) -> None:
-        """Renew the membership.
-
-        Errors: UNKNOWN_MEMBER_ID or ILLEGAL_GENERATION when the session has expired, FENCED_INSTANCE_ID when another
-        member has joined under the same instance id; in each case this client is no longer a member.
-        """
-        self._session.ask_coordinator(membership.group_id, group_calls.heartbeat(membership), timeout_ms)
-
-    def leave_group(
-        self, group_id: str, instance_id: str, *, member_id: str = "", timeout_ms: int | None = None
-    ) -> None:
-        """Remove the member with this `group.instance.id` from a group; with `member_id` only if it matches.
-
-        Errors: UNKNOWN_MEMBER_ID without such a member, FENCED_INSTANCE_ID if `member_id` differs.
-        """
-        self._session.ask_coordinator(group_id, group_calls.leave_group(group_id, instance_id, member_id), timeout_ms)
-
-    def commit_offsets(
-        self,
-        membership: requests.Membership,
-        offsets: Mapping[TopicPartition, requests.CommittedOffset],
-        *,
-        timeout_ms: int | None = None,
-    ) -> Batch[TopicPartition, None]:
-        """Commit offsets with their metadata as a member; commits of former members are refused.
-
-        Errors, of each partition: those of `heartbeat`, OFFSET_METADATA_TOO_LARGE (`offset.metadata.max.bytes`, 4096
-        by default), TOPIC_AUTHORIZATION_FAILED (needs READ on the topic).
-        """
-        return self._session.ask_coordinator(
-            membership.group_id, group_calls.commit_offsets(membership, offsets), timeout_ms
+        return self._session.fan_out_groups(
+            by_leader(found),
+            lambda leader, led: self._session.call(partition_calls.list_offsets(led, spec), leader, timeout_ms),
         )
-
-    def fetch_offsets(
-        self, group_id: str, partitions: Iterable[TopicPartition], *, timeout_ms: int | None = None
-    ) -> Batch[TopicPartition, requests.CommittedOffset]:
-        """The committed offsets of a group for these partitions."""
-        self._needs_brokers("fetch_offsets")
-        return self._session.ask_coordinator(group_id, group_calls.fetch_offsets(group_id, partitions), timeout_ms)
-
-    # --- records ----------------------------------------------------------------------------------------------
-
-    def produce(
-        self, partition: TopicPartition, key: bytes, value: bytes | None, *, timeout_ms: int | None = None
-    ) -> Batch[TopicPartition, None]:
-        """Write a record, or without a value a tombstone, and wait for all replicas in sync; needs WRITE on the topic.
-
-        It is not sent again: without an answer (`OutcomeUnknown`) it may be there, or come later.
-        """
-        call = record_calls.produce(partition, self._clock.now_ms(), key, value)
-        return self._at_leader(partition, call, timeout_ms)
-
-    def fetch(
-        self, partition: TopicPartition, offset: int, *, wait_ms: int = 0, timeout_ms: int | None = None
-    ) -> Batch[TopicPartition, requests.FetchedRecords]:
-        """Records from an offset on, as far as all replicas in sync have them; needs READ on the topic.
-
-        Where there are none, the broker waits so long for some.
-        """
-        return self._at_leader(partition, record_calls.fetch(partition, offset, wait_ms), timeout_ms)
-
-    def _at_leader(
-        self, partition: TopicPartition, call: Call[Batch[TopicPartition, Answer]], timeout_ms: int | None
-    ) -> Batch[TopicPartition, Answer]:
-        def ask(asked: Iterable[TopicPartition]) -> Batch[TopicPartition, Answer]:
-            found, failed = self._partitions(asked, timeout_ms)
-            leader = found[partition].leader if partition in found else NO_LEADER
-            if leader == NO_LEADER:
-                missing = Unreachable(f"{partition} has no leader; ask again once one is elected")
-                return Batch({}, failed or {partition: missing})
-            try:
-                return self._session.call(call, leader, timeout_ms)
-            except OutcomeUnknown as error:
-                return Batch({}, {partition: error})
-
-        self._needs_brokers(call.api.name)
-        return self._session.ask_leaders([partition], ask, timeout_ms)
 
     def _partitions(
         self, wanted: Iterable[TopicPartition], timeout_ms: int | None
@@ -660,9 +537,23 @@ class KafkaCalls:
 
 
 def _in_parts(
-    chunks: list[list[requests.Key]], send: Callable[[list[requests.Key]], Batch[requests.Key, None]]
+    keys: Iterable[requests.Key],
+    most: int,
+    send: Callable[[list[requests.Key]], Batch[requests.Key, None]],
+    weight: Callable[[requests.Key], int] = lambda _: 1,
 ) -> Batch[requests.Key, None]:
-    """Send chunk after chunk. If a later one fails as a whole, its keys carry that error, and the rest is not sent."""
+    """Send chunk after chunk. If a later one fails as a whole, its keys carry that error, and the rest is not sent.
+
+    A chunk weighs `most` at most, unless a single key weighs more.
+    """
+    chunks: list[list[requests.Key]] = []
+    room = 0
+    for key in keys:
+        if weight(key) > room or not chunks:
+            chunks.append([])
+            room = most
+        chunks[-1].append(key)
+        room -= weight(key)
     parts: list[Batch[requests.Key, None]] = []
     for number, chunk in enumerate(chunks):
         try:
@@ -687,24 +578,9 @@ def _broker_of(resource: ConfigResource) -> int:
     return number
 
 
-def _by_number_of_partitions(partitions: list[TopicPartition]) -> list[list[TopicPartition]]:
-    starts = range(0, len(partitions), PARTITIONS_PER_REQUEST)
-    return [partitions[start : start + PARTITIONS_PER_REQUEST] for start in starts]
-
-
-def _by_number_of_changes(
-    resources: Iterable[ConfigResource], changes: Mapping[ConfigResource, Sequence[ConfigChange]]
-) -> list[list[ConfigResource]]:
-    """Resources in chunks that a controller accepts by their number of changes; a resource is never split."""
-    chunks: list[list[ConfigResource]] = []
-    room = 0
-    for resource in resources:
-        if len(changes[resource]) > room or not chunks:
-            chunks.append([])
-            room = CONFIG_CHANGES_PER_REQUEST
-        chunks[-1].append(resource)
-        room -= len(changes[resource])
-    return chunks
+def no_leader(partition: TopicPartition) -> Unreachable:
+    """The error for a partition without a leader: nobody can be asked about it."""
+    return Unreachable(f"{partition} has no leader; ask again once one is elected")
 
 
 def by_leader(found: Mapping[TopicPartition, Partition]) -> dict[int, list[TopicPartition]]:
