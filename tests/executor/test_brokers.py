@@ -8,7 +8,8 @@ import pytest
 
 from kreassign.errors import ClusterError, InputError
 from kreassign.executor.brokers import AskedAgain, read_brokers
-from kreassign.executor.cluster.requests import Changed, brokers_down, change_configs
+from kreassign.executor.cluster.changes import Changed, change_configs
+from kreassign.executor.cluster.requests import brokers_down
 from kreassign.model import ConfigChange, ConfigResource
 from kreassign.model.throttle import LEADER_THROTTLED_RATE
 from tests.executor.twin_runs import TwinRig, tp

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from kreassign.errors import ClusterBusy, ClusterError, IllegalPlan, PlanIsMet
 from kreassign.executor.client_guard import ClientGuard
 from kreassign.executor.cluster import permissions, readings, requests
+from kreassign.executor.cluster.changes import is_denied
 from kreassign.executor.cluster.observations import ReplicaLocation, replica_locations
 from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.cluster.receivers import read_closures
-from kreassign.executor.cluster.requests import is_denied
 from kreassign.executor.cluster.sizes import read_copy_sizes
 from kreassign.executor.events import PlannedMove, RunStarted
 from kreassign.executor.guards import GuardSetting

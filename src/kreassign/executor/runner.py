@@ -27,11 +27,19 @@ from kreassign.errors import (
 from kreassign.executor import events, instructions, throttle_ledger
 from kreassign.executor.client_guard import ClientAnswer, ClientGuard
 from kreassign.executor.cluster import measurements, observations, requests
+from kreassign.executor.cluster.changes import (
+    Changed,
+    cancel_log_dir_moves,
+    change_configs,
+    is_final,
+    is_for_now,
+    may_be_done,
+    request_log_dirs,
+)
 from kreassign.executor.cluster.measurements import TrafficMeter
 from kreassign.executor.cluster.observations import OTHER_TOPIC, Expectations, FindingKind, verify
 from kreassign.executor.cluster.port import ClusterPort, ConfigPort, confirmed_writes
 from kreassign.executor.cluster.readings import live_of_two, ongoing_moves, settings_of_two
-from kreassign.executor.cluster.requests import Changed, change_configs, is_final, is_for_now, may_be_done
 from kreassign.executor.guards import GuardName, Health, Unread
 from kreassign.executor.history.run_history import history, refuse_over
 from kreassign.executor.lease import NO_LEASE, Forgone, Held, Lease, LeaseStatus, Taken
@@ -458,7 +466,7 @@ class Runner:
         return events.ConfigsRead(self._time.now_ms(), read.values, tuple(problems), down, read.gone, others_move)
 
     def _submit(self, deed: instructions.SubmitMoves) -> events.Event:
-        placed = requests.request_log_dirs(self._port, deed.log_dirs)
+        placed = request_log_dirs(self._port, deed.log_dirs)
         targets = {name: target for name, target in deed.targets.items() if name not in placed.failed}
         outcome = self._start(targets, deed.changing_factor)
         refused = (*placed.refused, *_refusals(outcome, is_final))
@@ -512,7 +520,7 @@ class Runner:
 
     def _cancel(self, partitions: tuple[TopicPartition, ...]) -> events.Event:
         records = self.run.records
-        kept = requests.cancel_log_dir_moves(self._port, [records[name].step for name in partitions])
+        kept = cancel_log_dir_moves(self._port, [records[name].step for name in partitions])
         over = [name for name in partitions if records[name].is_list_over]
         lists = [name for name in partitions if not records[name].is_list_over]
         outcome = self._alter(dict.fromkeys(lists)) if lists else Batch({}, {})

@@ -14,8 +14,8 @@ from kreassign.admin import AdminClient
 from kreassign.clock import Clock
 from kreassign.errors import ClusterError, ExecutionError, InputError
 from kreassign.executor.brokers import CORDON, CORDONED_LOG_DIRS, UNCORDON, BrokerReading, is_our_cordon, way_to_open
+from kreassign.executor.cluster.changes import CHANGE_TIMEOUT_MS
 from kreassign.executor.cluster.port import ConfigPort
-from kreassign.executor.cluster.requests import CHANGE_TIMEOUT_MS
 from kreassign.executor.journal.folder import cluster_folder
 from kreassign.executor.lease import (
     CALL_TIMEOUT_MS,

@@ -17,6 +17,7 @@ from kreassign.admin import AdminClient
 from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import ClusterError, InputError, OutcomeUnknown
 from kreassign.executor.cluster import requests
+from kreassign.executor.cluster.changes import CHANGE_TIMEOUT_MS
 from kreassign.executor.cluster.port import ConfigPort, confirmed_writes
 from kreassign.executor.cluster.readings import every_topic_of_two, ongoing_moves, read_log_dirs, settings_of_two
 from kreassign.executor.history.run_history import UnreadableJournal, explained_settings, left_behind
@@ -142,7 +143,7 @@ def _change(port: ConfigPort, wanted: Sequence[tuple[ConfigKey, ConfigChange]]) 
         changes.setdefault(key.resource, []).append(change)
     if not changes:
         return {}
-    failed = port.incremental_alter_configs(changes, timeout_ms=requests.CHANGE_TIMEOUT_MS).failed
+    failed = port.incremental_alter_configs(changes, timeout_ms=CHANGE_TIMEOUT_MS).failed
     return {key: failed[key.resource] for key, _ in wanted if key.resource in failed}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kreassign.admin import AdminClient, client_settings
-from kreassign.executor.cluster.requests import request_log_dirs
+from kreassign.executor.cluster.changes import request_log_dirs
 from kreassign.model import TopicPartition, TopicPartitionReplica
 from kreassign.twin.access import ALL_TOPICS, ANONYMOUS, Allow, Operation, Permissions
 from kreassign.twin.transport import TwinTransport

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from kreassign.clock import Clock
 from kreassign.errors import ClusterError
 from kreassign.executor.cluster import readings, requests
+from kreassign.executor.cluster.changes import is_denied
 from kreassign.executor.cluster.observations import leader_sizes
 from kreassign.executor.cluster.port import ClusterPort, OffsetPort
 from kreassign.executor.cluster.receivers import closures_of
@@ -196,7 +197,7 @@ def _unread(
 
 def _concerning(unknown: Mapping[str, ClusterError], own: Collection[str]) -> dict[str, ClusterError]:
     """Errors that concern the run: what this client may not read matters only of topics that it moves."""
-    return {topic: error for topic, error in unknown.items() if topic in own or not requests.is_denied(error)}
+    return {topic: error for topic, error in unknown.items() if topic in own or not is_denied(error)}
 
 
 def _recreated(moves: Iterable[PlannedMove], topics: Mapping[str, Topic]) -> frozenset[ConfigResource]:

@@ -1,17 +1,15 @@
-"""Query and change the cluster through the port: typed queries, configs, and log directories.
+"""Query the cluster through the port: what a run, its preparation and its verification need to know.
 
-Queries raise ClusterError. Changes raise nothing: they return the outcome of each change; `is_final`, `is_for_now` and
-`may_be_done` classify the error of a change that was sent.
+Queries raise ClusterError.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from kreassign.errors import ClusterError, OutcomeUnknown, Rejected, Unreachable
+from kreassign.errors import ClusterError
 from kreassign.executor.cluster.observations import (
     Answers,
     Expectations,
@@ -20,12 +18,11 @@ from kreassign.executor.cluster.observations import (
     ReplicaLocations,
     replica_locations,
 )
-from kreassign.executor.cluster.port import ClusterPort, ConfigPort, SettingsPort
+from kreassign.executor.cluster.port import ClusterPort, SettingsPort
 from kreassign.executor.cluster.readings import (
     Configs,
     Reading,
     highest_of_two,
-    is_unknown_topic,
     listed_moves,
     live_of_two,
     live_with,
@@ -41,13 +38,11 @@ from kreassign.executor.cluster.readings import (
     topics_with,
 )
 from kreassign.executor.cluster.sizes import read_new_sizes, tiered_topics
-from kreassign.executor.events import PlannedMove, Refusal, Unwritten
+from kreassign.executor.events import PlannedMove
 from kreassign.executor.instructions import ProducerGuard
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride, ConfigValue, differing
 from kreassign.model import (
     NO_LEADER,
-    Batch,
-    ConfigChange,
     ConfigEntry,
     ConfigResource,
     ConfigSource,
@@ -59,16 +54,13 @@ from kreassign.model import (
     Topic,
     TopicPartition,
     TopicPartitionReplica,
-    error_codes,
 )
-from kreassign.model.authorization import error_text, is_for_cordon
+from kreassign.model.authorization import error_text
 from kreassign.model.plan_facts import is_another
 from kreassign.model.replication_factor import FactorChanges, factor_changes, locks_out, lost_in_sync, required_in_sync
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 
 Value = TypeVar("Value")
-
-# Queries of a run, its preparation and its verification.
 
 PROGRESS_TIMEOUT_MS = 5_000
 """Short, so that a broker that hangs does not hide the progress of the others for long."""
@@ -101,11 +93,6 @@ def other_topics(port: ClusterPort, topic_ids: Mapping[str, str]) -> Reading[str
     return Reading(
         {name: is_another(topic_ids[name], topic.topic_id) for name, topic in known.items()}, absent, unknown
     )
-
-
-def is_denied(error: ClusterError) -> bool:
-    """True if this client lacks a permission: it is told so by every broker, however often it asks."""
-    return error_codes.has_code(error, error_codes.TOPIC_AUTHORIZATION_FAILED, error_codes.CLUSTER_AUTHORIZATION_FAILED)
 
 
 def read_moves(
@@ -142,14 +129,17 @@ def read_moves(
     ]
     sized = [move for move in waiting if sizes and move.topic_partition in found]
     new_sizes = read_new_sizes(port, sized, found)
+    withheld = {
+        **{name: _why_unsized(error) for name, error in new_sizes.unknown.items()},
+        **_losing(waiting, found),
+        **({} if producers is None else _withheld(port, waiting, found, producers)),
+    }
     return Answers(
         partitions={name: found[name] for name in names if name in found},
         gone=gone,
         unread={
             **{name: _why_unread(name, topics.unknown) for name in names if name not in found and name not in gone},
-            **{name: _why_unsized(error) for name, error in new_sizes.unknown.items()},
-            **_losing(waiting, found),
-            **({} if producers is None else _withheld(port, waiting, found, producers)),
+            **{name: f"is not started: {why}" for name, why in withheld.items()},
         },
         ongoing=ongoing,
         statuses=_statuses(port, [move for move in moves if move.topic_partition in copying | arrived], found),
@@ -179,7 +169,7 @@ def _topics_of(
 
 
 def _why_unsized(error: ClusterError) -> str:
-    return f"is not started: its size could not be read, and without it no space can be kept free: {error_text(error)}"
+    return f"its size could not be read, and without it no space can be kept free: {error_text(error)}"
 
 
 def growing_lists(
@@ -196,7 +186,7 @@ def growing_lists(
 def _losing(waiting: Iterable[PlannedMove], found: Mapping[TopicPartition, Partition]) -> dict[TopicPartition, str]:
     """Why moves are not started for the sake of replicas in sync, which may be others than at the beginning."""
     return {
-        name: f"is not started: {loss}"
+        name: loss
         for move in waiting
         if (name := move.topic_partition) in found and (loss := lost_in_sync(found[name], move.target)) is not None
     }
@@ -213,8 +203,8 @@ def _withheld(
     known, absent, unknown = min_isr_of(port, (name.topic for name in growing))
     del absent  # The observation itself shows that the topic is gone.
     why = {
-        name: f"is not started: {MIN_ISR} of its topic could not be read, and without it nobody knows whether "
-        f"producers are refused: {error_text(unknown[name.topic])}"
+        name: f"{MIN_ISR} of its topic could not be read, and without it nobody knows whether producers are "
+        f"refused: {error_text(unknown[name.topic])}"
         for name in growing
         if name.topic in unknown
     }
@@ -225,8 +215,8 @@ def _withheld(
             is_short and guard.short is not None and name not in guard.short
         ):
             why[name] = (
-                f"is not started: {in_sync} of its replicas are in sync, and with {MIN_ISR} {least} producers "
-                f"with acks=all {'are' if is_short else 'would be'} refused"
+                f"{in_sync} of its replicas are in sync, and with {MIN_ISR} {least} producers with acks=all "
+                f"{'are' if is_short else 'would be'} refused"
             )
     return why
 
@@ -541,200 +531,3 @@ def _tiered(port: ClusterPort, found: Mapping[TopicPartition, Partition]) -> dic
 
 def _is_empty(status: ReplicaStatus) -> bool:
     return status.lag_records > 0 and 0 <= status.log_end_offset <= status.log_start_offset
-
-
-# Classify the error of a change: not made, not made for now, or unknown. Pure.
-
-
-def may_be_done(error: ClusterError) -> bool:
-    """True if the change may have been made, now or later.
-
-    This holds for a lost answer, and for UNKNOWN_SERVER_ERROR (-1): a controller that fails over in between answers it
-    to changes that it has written.
-    """
-    return not isinstance(error, Rejected) or error_codes.has_code(error, error_codes.UNKNOWN_SERVER_ERROR)
-
-
-def is_for_now(error: ClusterError) -> bool:
-    """True if the change was not made and Kafka's own client would retry, or a cordon is in its way.
-
-    The controller hears of the end of a cordon only with the next heartbeat of the broker.
-    """
-    return isinstance(error, Rejected) and (error.retriable or is_for_cordon(error)) and not may_be_done(error)
-
-
-def is_final(error: ClusterError) -> bool:
-    """True if Kafka answered with an error code, and the change was not made and will not be."""
-    return isinstance(error, Rejected) and not (may_be_done(error) or is_for_now(error))
-
-
-# Change settings through the port: those of a topic on any broker, those of a broker on that broker.
-#
-# Broker settings never wait for a broker that is down. The active controller of a KRaft cluster takes its settings
-# (Kafka 4.3.1; the broker reads them when it starts), so they go there if controllers were given.
-
-CHANGE_TIMEOUT_MS = 20_000
-"""Slightly longer than a cluster takes to notice that a broker died (broker.session.timeout.ms, 9 s)."""
-
-Changes = Mapping[ConfigResource, Sequence[ConfigChange]]
-
-
-@dataclass(frozen=True, slots=True)
-class Changed:
-    """Outcome of config changes, where it is not plain success.
-
-    `problems` has a sentence per topic or broker where they failed, or may have failed; `failed` names those that still
-    exist; `unwritten` the brokers that are down and whose settings no controller took; `by_controller` those that are
-    down and whose controller took them, `unregistered` those of `unwritten` that the cluster does not know any more.
-    Problems `may_pass` if none is a final refusal: sending the same again changes nothing twice and may succeed.
-    """
-
-    problems: tuple[str, ...] = ()
-    unwritten: tuple[Unwritten, ...] = ()
-    by_controller: tuple[int, ...] = ()
-    failed: tuple[ConfigResource, ...] = ()
-    unregistered: tuple[int, ...] = ()
-    may_pass: bool = True
-
-    def and_then(self, later: Changed) -> Changed:
-        """Combine the outcome with that of later changes."""
-        return Changed(
-            (*self.problems, *later.problems),
-            (*self.unwritten, *later.unwritten),
-            tuple(sorted({*self.by_controller, *later.by_controller})),
-            tuple(dict.fromkeys((*self.failed, *later.failed))),
-            tuple(sorted({*self.unregistered, *later.unregistered})),
-            self.may_pass and later.may_pass,
-        )
-
-
-def change_configs(port: ClusterPort, controllers: ConfigPort | None, changes: Changes) -> Changed:
-    """Make all these changes that are possible now. Raises nothing."""
-    if not changes:
-        return Changed()
-    brokers = {resource: int(resource.name) for resource in changes if resource.type is ResourceType.BROKER}
-    try:
-        live = live_of_two(port) if brokers else frozenset()
-        reachable = {one: changes[one] for one in changes if one not in brokers or brokers[one] in live}
-        outcome = port.incremental_alter_configs(reachable, timeout_ms=CHANGE_TIMEOUT_MS)
-        # A broker that died just now is listed as live until its session ends.
-        live = live_of_two(port) if _silent(outcome, brokers) else live
-    except ClusterError as error:
-        problem = f"throttle settings could not be changed: {error_text(error)}"
-        return Changed((problem,), failed=tuple(changes), may_pass=not is_final(error))
-    down = {one: broker for one, broker in brokers.items() if broker not in live}
-    carried = _carry_to(controllers, {one: changes[one] for one in down})
-    return Changed(
-        tuple(f"{one}: {error_text(error)}" for one, error in outcome.failed.items() if one not in down),
-        tuple(Unwritten(down[one], error_text(error)) for one, error in sorted(carried.failed.items())),
-        tuple(sorted(down[one] for one in carried.ok)),
-        tuple(one for one, error in outcome.failed.items() if one not in down and not is_unknown_topic(error)),
-        _unregistered(port, {down[one]: error for one, error in carried.failed.items()}),
-        not any(is_final(error) for one, error in outcome.failed.items() if one not in down),
-    )
-
-
-def _silent(outcome: Batch[ConfigResource, None], brokers: Iterable[ConfigResource]) -> bool:
-    """True if a broker gave no answer."""
-    unanswered = (Unreachable, OutcomeUnknown)
-    return any(isinstance(outcome.failed.get(resource), unanswered) for resource in brokers)
-
-
-def _carry_to(controllers: ConfigPort | None, changes: Changes) -> Batch[ConfigResource, None]:
-    if controllers is None:
-        nobody = Unreachable("it is down, and no controller is known (--bootstrap-controller)")
-        return Batch({}, dict.fromkeys(changes, nobody))
-    if not changes:
-        return Batch()
-    try:
-        return controllers.incremental_alter_configs(changes, timeout_ms=CHANGE_TIMEOUT_MS)
-    except ClusterError as error:
-        return Batch({}, dict.fromkeys(changes, error))
-
-
-def _unregistered(port: ClusterPort, failed: Mapping[int, ClusterError]) -> tuple[int, ...]:
-    """Brokers that are down and unknown to the controller, or not listed as registered."""
-    found = {
-        broker for broker, error in failed.items() if error_codes.has_code(error, error_codes.BROKER_ID_NOT_REGISTERED)
-    }
-    if unsure := failed.keys() - found:
-        with suppress(ClusterError):  # Unsupported before Kafka 4.0.
-            found |= unsure - live_of_two(port, include_fenced=True)
-    return tuple(sorted(found))
-
-
-# Change log directories: requests to brokers, and cancelling moves between directories.
-
-
-@dataclass(frozen=True, slots=True)
-class LogDirAnswer:
-    """Partitions for which a broker refused a directory, for good or for now, or gave no answer, each once.
-
-    Of `begun` ones a broker copies into another directory now, or may.
-    """
-
-    refused: tuple[Refusal, ...] = ()
-    unknown: tuple[TopicPartition, ...] = ()
-    deferred: tuple[Refusal, ...] = ()
-    begun: frozenset[TopicPartition] = frozenset()
-
-    @property
-    def failed(self) -> frozenset[TopicPartition]:
-        """All partitions of which not every directory was taken."""
-        return frozenset((*self.unknown, *(one.topic_partition for one in (*self.refused, *self.deferred))))
-
-
-def request_log_dirs(port: ClusterPort, targets: Mapping[TopicPartitionReplica, str]) -> LogDirAnswer:
-    """Ask brokers to place copies in these directories, including copies that do not exist yet."""
-    if not targets:
-        return LogDirAnswer()
-    outcome = port.alter_replica_log_dirs(targets)
-    # A broker that has no such copy yet keeps the directory for when it gets one.
-    failed = {
-        one: error
-        for one, error in outcome.failed.items()
-        if not error_codes.has_code(error, error_codes.REPLICA_NOT_AVAILABLE)
-    }
-
-    def told(is_wanted: Callable[[ClusterError], bool]) -> dict[TopicPartition, str]:
-        return {
-            replica.topic_partition: f"{targets[replica]} on broker {replica.broker}: {error_text(error)}"
-            for replica, error in failed.items()
-            if is_wanted(error)
-        }
-
-    # What one broker refuses for good is refused, whatever the others answer.
-    refused, unknown, deferred = told(is_final), told(may_be_done), told(is_for_now)
-    uncertain = (replica for replica, error in failed.items() if may_be_done(error))
-    return LogDirAnswer(
-        tuple(Refusal(name, text) for name, text in sorted(refused.items())),
-        tuple(sorted(unknown.keys() - refused.keys())),
-        tuple(Refusal(name, text) for name, text in sorted(deferred.items()) if name not in {*refused, *unknown}),
-        frozenset(replica.topic_partition for replica in (*outcome.ok, *uncertain)),
-    )
-
-
-def cancel_log_dir_moves(port: ClusterPort, moves: Iterable[PlannedMove]) -> tuple[Refusal, ...]:
-    """Cancel moves between directories in progress: requesting the present directory does that (KIP-113).
-
-    Returns what brokers refuse, for good or for now, and which of them do not say what there is to cancel. Raises
-    ClusterError when no broker answers.
-    """
-    steps = {move.topic_partition: move for move in moves}
-    wanted = {replica: path for move in steps.values() for replica, path in move.log_dir_paths.items()}
-    known, absent, unknown = read_copies(port, wanted)
-    del absent  # Nothing is copied there.
-    silent = (
-        Refusal(
-            replica.topic_partition, f"broker {replica.broker} did not report its log directories: {error_text(error)}"
-        )
-        for replica, error in unknown.items()
-        if replica.broker in steps[replica.topic_partition].rearranging
-    )
-    present = {
-        replica: place.current
-        for replica, place in known.items()
-        if place.future == wanted[replica] and place.current is not None
-    }
-    answer = request_log_dirs(port, present)
-    return (*answer.refused, *answer.deferred, *silent)
