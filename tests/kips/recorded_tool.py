@@ -22,7 +22,7 @@ from kreassign.kafka_tools.reassign.tool_client import ToolClient
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.twin import Twin, TwinTransport
-from kreassign.twin.faults.failures import EmptyLists
+from kreassign.twin.faults import read_fault
 from kreassign.wire import api
 from kreassign.wire.codec import PREFIX_BYTES, decode_request, request_head
 
@@ -102,7 +102,7 @@ class _RecordingConnection:
 
 def client_of_a_replaced_controller(twin: Twin) -> tuple[AdminClient, RecordingTransport]:
     """A client whose first list of moves is that of a controller which has just lost its place: empty."""
-    transport, fault = RecordingTransport(twin), EmptyLists()
+    transport, fault = RecordingTransport(twin), read_fault("empty-lists@0")
     lists: list[Request] = []
 
     def before(request: Request) -> None:

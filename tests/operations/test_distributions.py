@@ -24,7 +24,7 @@ from kreassign.operations.twin import scenario_of
 from kreassign.planner.problem.policy import PlanPolicy
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
-from kreassign.twin.faults.operator import ClearLists
+from kreassign.twin.faults import inject
 from kreassign.twin.version import DEFAULT, kafka_version
 from tests.executor.twin_runs import TwinRig
 
@@ -138,7 +138,7 @@ def test_a_first_run_ends_well_and_is_taken_back(rig_of: Rigs, name: str, thrott
     plan = planned(rig)
     started = prepare(rig.client, plan, RunSettings("run-1", rig.transport.now_ms(), ThrottleRates(throttle)))
     if name == "strimzi":
-        rig.after(3, lambda: ClearLists().inject(rig.twin))
+        rig.after(3, lambda: inject(rig.twin, "clear-lists"))
     done = rig.run(started)
     assert [view.status for view in done.moves] == [MoveStatus.COMPLETE] * len(plan)
     back = plan_rollback(rig.client, done)

@@ -26,7 +26,7 @@ from kreassign.operations.rollback import (
     start_rollback,
 )
 from kreassign.operations.run import RunContext
-from kreassign.twin.faults.failures import Fail
+from kreassign.twin.faults import inject
 from tests.executor.twin_runs import RATE, TwinRig, pace, tp
 
 HOME = ((0, 1), (1, 0), (0, 1))
@@ -165,7 +165,7 @@ def test_a_copy_whose_old_directory_failed_is_named_others_go_back(rig: TwinRig)
     there, elsewhere = (one.path for one in rig.twin.metadata.brokers[0].log_dirs[:2])
     plan = Plan((PartitionAssignment(tp(0), HOME[0], (elsewhere, ANY_LOG_DIR)), PartitionAssignment(tp(1), (1, 2))))
     done = rig.run(prepare(rig.client, plan, RunSettings("run-1", rig.transport.now_ms())))
-    Fail(0, there).inject(rig.twin)
+    inject(rig.twin, f"fail:0:{there}")
     back = plan_rollback(rig.client, done)
     assert back.plan.assignments == (PartitionAssignment(tp(1), HOME[1], (ANY_LOG_DIR,) * 2),)
     (left,) = back.skipped
@@ -216,7 +216,7 @@ def test_a_copy_whose_new_directory_failed_is_named(rig: TwinRig) -> None:
     there, elsewhere = (one.path for one in rig.twin.metadata.brokers[0].log_dirs[:2])
     plan = Plan((PartitionAssignment(tp(0), HOME[0], (elsewhere, ANY_LOG_DIR)),))
     done = rig.run(prepare(rig.client, plan, RunSettings("run-1", rig.transport.now_ms())))
-    Fail(0, elsewhere).inject(rig.twin)
+    inject(rig.twin, f"fail:0:{elsewhere}")
     back = plan_rollback(rig.client, done)
     assert back.plan.assignments == ()
     (left,) = back.skipped

@@ -281,9 +281,9 @@ class Ordeal:
 
     def _let_happen(self, what: Happening) -> None:
         if isinstance(what, PlannedFault):
-            what.fault.inject(self.twin)
+            what.inject(self.twin)
             if what.lasts_ms is not None:
-                self.twin.schedule(self.twin.now_ms + what.lasts_ms, partial(what.fault.recover, self.twin))
+                self.twin.schedule(self.twin.now_ms + what.lasts_ms, partial(what.recover, self.twin))
         elif what is Deed.LOSE_LEASE:
             self._lose_lease()
         elif self._runner is None or what in ONLY_IN_A_STATE:
@@ -381,7 +381,7 @@ def broken(ordeal: Ordeal) -> Iterator[str]:
     if any(later.at_ms < before.at_ms for before, later in pairwise(read_events(ordeal.path))):
         yield "times in its journal go back"
     problems = [each for each in run.problems if not each.startswith(OUTRUN)]
-    problems = [each for each in problems if LEASE_LOST not in each or "Suspend" not in kinds]
+    problems = [each for each in problems if LEASE_LOST not in each or "suspend" not in kinds]
     if kinds <= HARMLESS and problems:
         yield f"{run.state} with {problems}, and nothing happened that makes any difference"
     if not kinds & MOVED_BY_OTHERS:

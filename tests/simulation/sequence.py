@@ -37,16 +37,6 @@ from kreassign.operations.run import RunContext, RunRequest, cancel_interrupted_
 from kreassign.operations.run_journals import LAST, InForce, find_journal
 from kreassign.twin import Twin
 from kreassign.twin.faults import PlannedFault, draw_faults
-from kreassign.twin.faults.failures import EmptyLists, Fill, Stale, StaleAnswers, Unregister
-from kreassign.twin.faults.operator import (
-    CancelMoves,
-    ClearThrottles,
-    Delete,
-    ListReplica,
-    MovePartition,
-    Recreate,
-    SetThrottles,
-)
 from kreassign.twin.metadata import PartitionState
 from tests.campaigns import promises
 from tests.campaigns.campaign import BrokenError, Caught, Result, Tally, fast_folder
@@ -55,7 +45,7 @@ from tests.executor.deaths import Died
 from tests.simulation.draw import Scale, draw_moves, draw_twin
 from tests.simulation.scene import Scene, asked_in_turn, partitions_of
 from tests.simulation.trial import REQUESTS, THROTTLES, Request, answers, minimised
-from tests.simulation.watch import CORDON, MIN_ISR, RACE_MS, AddPartition, Configure, Hand, Produce, Watch
+from tests.simulation.watch import CORDON, MIN_ISR, RACE_MS, AddPartition, Configure, Hand, OtherTool, Produce, Watch
 from tests.twin.memory_log import MemoryLog
 
 HOSTS = ("host-1", "host-2", "host-3")
@@ -213,7 +203,7 @@ class Played:
         if isinstance(what, PlannedFault):
             # Some are what another tool does.
             with self.watch.by_hand():
-                what.fault.inject(self.twin)
+                what.inject(self.twin)
             self.watch.trouble_until_ms = self.twin.now_ms + (what.lasts_ms or 0) + RACE_MS
             self.twin.schedule(self.twin.now_ms + (what.lasts_ms or 0), partial(self._recover, what))
         elif isinstance(what, Request):
@@ -226,11 +216,11 @@ class Played:
             with self.watch.by_hand():
                 what.inject(self.twin)
             self.lines.append(f"  {self.twin.now_ms} ms: {what}")
-            self.hands[type(what).__name__] += 1
+            self.hands[what.kind if isinstance(what, OtherTool) else type(what).__name__] += 1
 
     def _recover(self, what: PlannedFault) -> None:
         with self.watch.by_hand():
-            what.fault.recover(self.twin)
+            what.recover(self.twin)
 
     def _begin_on_another_cluster(self, admin: AdminClient) -> None:
         """Leave an interrupted run of another cluster in every state directory, the latest of all."""
@@ -463,7 +453,7 @@ def _probe(scene: Scene) -> Plan:
 # --- sequences by seed ----------------------------------------------------------------------------------------------
 
 MOST_CALLS, MOST_DURING, DURING_MS, LONGEST_MS = 6, 3, 25_000, 40_000
-UNKNOWN = {ListReplica, SetThrottles, Stale, StaleAnswers, EmptyLists, Fill, Unregister}
+UNKNOWN = {"list-replica", "set-throttles", "stale", "stale-answers", "empty-lists", "fill", "unregister"}
 COMMANDS = (*[Command.RUN] * 5, Command.RESUME, Command.RESUME, Command.CANCEL, Command.ROLLBACK, Command.ENTER,
             Command.EXIT)  # fmt: skip
 FOUND = (
@@ -524,7 +514,7 @@ def _during(chance: random.Random, twin: Twin) -> Meanwhile:
 
 def _is_known(fault: PlannedFault) -> bool:
     """True if the change leaves the readings of runs intact: they cannot know the owner of an unseen setting."""
-    return type(getattr(fault.fault, "fault", fault.fault)) not in UNKNOWN
+    return fault.kind not in UNKNOWN
 
 
 def _by_hand(chance: random.Random, twin: Twin) -> Hand:
@@ -536,12 +526,13 @@ def _by_hand(chance: random.Random, twin: Twin) -> Hand:
     of_broker = partial(Configure, ConfigResource.broker(broker), chance.choice(BROKER_THROTTLES))
     of_topic = partial(Configure, ConfigResource.topic(topic), chance.choice(TOPIC_THROTTLES))
     append, entry = ConfigOperation.APPEND, f"{chance.randint(90, 99)}:{broker}"
-    of_topics = chance.choice((Recreate(topic), Delete(topic), AddPartition(topic)))
+    of_topics = chance.choice((OtherTool(f"recreate:{topic}"), OtherTool(f"delete:{topic}"), AddPartition(topic)))
     return chance.choice((
         of_broker(value), of_broker(value), of_broker(None, ConfigOperation.DELETE), of_topic(entry, append),
         of_topic(entry, append), of_topic("*"), of_topic(None, ConfigOperation.DELETE),
         Configure(ConfigResource.topic(topic), MIN_ISR, str(chance.randint(1, len(replicas)))),
-        ClearThrottles(), ClearThrottles(broker), CancelMoves(), MovePartition(topic, number, replicas),
+        OtherTool("clear-throttles"), OtherTool(f"clear-throttles:{broker}"), OtherTool("cancel-moves"),
+        OtherTool(f"move:{topic}:{number}:{','.join(map(str, replicas))}"),
         AddPartition(topic), of_topics, Produce(state.topic_partition, chance.choice((0.0, 0.5, 5.0)) * MB),
     ))  # fmt: skip
 

@@ -26,14 +26,12 @@ from kreassign.twin import (
     Traffic,
     Twin,
 )
-from kreassign.twin.faults import PlannedFault
-from kreassign.twin.faults.failures import Stop
-from kreassign.twin.faults.operator import MovePartition
+from kreassign.twin.faults import inject, read_fault
 from tests.campaigns.owners import HAND, Owners
 from tests.simulation import sequence
 from tests.simulation.__main__ import campaign, main
 from tests.simulation.sequence import Call, Command, Deed, Lost, Meanwhile, Quiet, Sequence, draw_sequence, try_sequence
-from tests.simulation.watch import MIN_ISR, Configure, Produce, Watch
+from tests.simulation.watch import MIN_ISR, Configure, OtherTool, Produce, Watch
 from tests.twin.memory_log import MemoryLog
 
 QUICK_SEEDS = (1, 3)
@@ -175,39 +173,39 @@ def watch() -> Watch:
 
 
 def test_a_copy_without_room_beside_the_reserve_is_found(watch: Watch) -> None:
-    MovePartition("t", 0, (0, 2)).inject(watch.twin)
+    inject(watch.twin, "move:t:0:0,2")
     watch.twin.advance(1)
     assert "t-0 was sent to /d of broker 2, which will have" in " ".join(watch.broken)
 
 
 def test_a_lost_min_isr_is_found(watch: Watch) -> None:
-    MovePartition("t", 0, (0,)).inject(watch.twin)
+    inject(watch.twin, "move:t:0:0")
     assert "min.insync.replicas 2 is lost without consent" in " ".join(watch.broken)
 
 
 def test_a_run_that_takes_over_the_move_of_an_operator_is_found(watch: Watch) -> None:
     with watch.by_hand():
-        MovePartition("t", 0, (0, 2)).inject(watch.twin)
+        inject(watch.twin, "move:t:0:0,2")
     assert [*watch.not_refused(HOST, Plan(()))] == [f"began, though others move {[TP]}"]
-    MovePartition("t", 0, (1, 2)).inject(watch.twin)
+    inject(watch.twin, "move:t:0:1,2")
     assert "changed a move of an operator: t-0" in " ".join(watch.broken)
 
 
 def test_space_that_an_operators_copy_just_took_is_no_fault_of_a_run(watch: Watch) -> None:
     watch.twin.replication.set_write_rate(TP, 0)
     with watch.by_hand():
-        MovePartition("small", 0, (0, 2)).inject(watch.twin)
+        inject(watch.twin, "move:small:0:0,2")
     watch.twin.advance(5_000)
-    MovePartition("middle", 0, (0, 2)).inject(watch.twin)
+    inject(watch.twin, "move:middle:0:0,2")
     watch.twin.advance(1)
     assert watch.broken == ()
 
 
 def test_moves_of_other_hosts_and_of_operators_are_moves_by_others(watch: Watch) -> None:
-    MovePartition("t", 0, (2, 1)).inject(watch.twin)
+    inject(watch.twin, "move:t:0:2,1")
     assert (watch.moved_by_others([TP], HOST, 0), watch.moved_by_others([TP], OTHER, 0)) == (set(), {TP})
     with watch.by_hand():
-        MovePartition("t", 0, (0, 1)).inject(watch.twin)
+        inject(watch.twin, "move:t:0:0,1")
     assert (watch.moved_by_others([TP], HOST, 0), watch.moved_by_others([TP], HOST, 1)) == ({TP}, set())
 
 
@@ -255,7 +253,7 @@ def test_a_cancelled_run_leaves_a_move_that_was_sent_elsewhere(command: Command)
     )
     call = replace(of_run, host=HOST, command=Command.RUN, consents=True, found=FoundThrottles.REFUSE)
     steps = (
-        Meanwhile(5_846, MovePartition("topic-0", 2, (1, 2, 3))), Meanwhile(9_000, Deed.DIE), call,
+        Meanwhile(5_846, OtherTool("move:topic-0:2:1,2,3")), Meanwhile(9_000, Deed.DIE), call,
         Call(command, HOST),
     )  # fmt: skip
     assert try_sequence(Sequence(23, steps, has_lease=False, gives_way=True)).broken == ()
@@ -266,7 +264,7 @@ def test_the_last_run_moves_a_topic_whose_producers_need_consent() -> None:
     state = sequence.partitions_of(sequence.sequence_twin(1556, MemoryLog()))[0]
     topic, number = state.topic_partition
     steps = (
-        Meanwhile(0, MovePartition(topic, number, state.replicas[:1])),
+        Meanwhile(0, OtherTool(f"move:{topic}:{number}:{state.replicas[0]}")),
         Meanwhile(0, Configure(ConfigResource.topic(topic), MIN_ISR, "2")),
         Quiet(600_000),
     )  # fmt: skip
@@ -280,6 +278,6 @@ def test_followers_behind_an_operators_throttle_are_in_sync_without_it() -> None
         Meanwhile(0, Configure(topic, LEADER_THROTTLED_REPLICAS, "*")),
         Meanwhile(0, Configure(ConfigResource.broker(leader), LEADER_THROTTLED_RATE, "1000001")),
         Meanwhile(0, Produce(state.topic_partition, 5.0 * MB)),
-        Meanwhile(0, PlannedFault(Stop(state.replicas[1]), 0, 40_000)),
+        Meanwhile(0, read_fault(f"stop:{state.replicas[1]}@0+40s")),
     )  # fmt: skip
     assert try_sequence(Sequence(1721, steps, has_lease=False, gives_way=False)).broken == ()

@@ -77,9 +77,9 @@ Happening = Request | Deed | PlannedFault
 
 ONLY_IN_A_STATE = frozenset({Deed.DIE, Deed.FORGET})
 """Deeds between two events of a run."""
-MOVED_BY_OTHERS = frozenset({"MovePartition", "CancelMoves", "Recreate", "Delete"})
-SET_BY_OTHERS = frozenset({"SetThrottles", "ListReplica"})
-HARMLESS = frozenset({"StepClock", "Suspend", Deed.DIE_WRITTEN, Deed.DIE_UNWRITTEN, Deed.DIE, Deed.STOP})
+MOVED_BY_OTHERS = frozenset({"move", "cancel-moves", "recreate", "delete"})
+SET_BY_OTHERS = frozenset({"set-throttles", "list-replica"})
+HARMLESS = frozenset({"step-clock", "suspend", Deed.DIE_WRITTEN, Deed.DIE_UNWRITTEN, Deed.DIE, Deed.STOP})
 """Kinds of incidents after which a run has to end as if nothing had happened."""
 
 
@@ -98,10 +98,7 @@ class Incident:
 
     @property
     def kind(self) -> str:
-        if isinstance(self.what, PlannedFault):
-            fault = self.what.fault
-            return type(getattr(fault, "fault", fault)).__name__
-        return self.what.value
+        return self.what.kind if isinstance(self.what, PlannedFault) else self.what.value
 
     @property
     def lasts_ms(self) -> int:
@@ -110,7 +107,7 @@ class Incident:
 
     def __str__(self) -> str:
         what = self.what
-        shown = f"{what.fault} for {what.lasts_ms} ms" if isinstance(what, PlannedFault) else what.value
+        shown = f"{what.kind} {what.values} for {what.lasts_ms} ms" if isinstance(what, PlannedFault) else what.value
         where = f", {self.state} for the {self.entry}. time" if self.state else ""
         return f"{self.at_ms} ms{where}: {shown}"
 

@@ -27,6 +27,7 @@ from kreassign.twin.controller.configs import AlterConfigs, KeyChange, ResourceC
 from kreassign.twin.controller.reassignments import ReassignmentsAltered
 from kreassign.twin.controller.topics import CreatePartitions, MorePartitions
 from kreassign.twin.core import Step, TwinCore
+from kreassign.twin.faults import read_fault
 from kreassign.twin.metadata import ConfigChanged, PartitionState, TopicDeleted
 from tests.campaigns.owners import HAND, Owners
 
@@ -60,6 +61,20 @@ class Configure:
         twin.controller.alter_configs(
             AlterConfigs((ResourceChanges(int(self.resource.type), self.resource.name, (change,)),))
         )
+
+
+@dataclass(frozen=True, slots=True)
+class OtherTool:
+    """What another operator's tool does, written as a fault of the twin."""
+
+    fault: str
+
+    @property
+    def kind(self) -> str:
+        return self.fault.partition(":")[0]
+
+    def inject(self, twin: Twin) -> None:
+        read_fault(f"{self.fault}@0").inject(twin)
 
 
 @dataclass(frozen=True, slots=True)

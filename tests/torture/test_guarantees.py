@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 
-from kreassign.twin.api import connection
-from kreassign.twin.faults import failures, operator
+from kreassign.twin.faults.kinds import KINDS
 from tests.checks.source import ROOT
 from tests.fuzz.targets import TARGETS
 from tests.simulation import watch
@@ -32,8 +31,7 @@ def aimed() -> dict[str, set[str]]:
 def test_what_the_page_names_is_struck_by_the_campaigns() -> None:
     found = aimed()
     assert found.keys() == {"real Kafka", "twin", "fuzz", "soak", "—"}
-    faults = (connection, failures, operator, watch)
-    on_twin = {*map(str, Request), *map(str, Deed), *(name for module in faults for name in vars(module))}
+    on_twin = {*map(str, Request), *map(str, Deed), *KINDS, *vars(watch)}
     assert found["real Kafka"] <= {fault.name for fault in FAULTS}
     assert found["twin"] <= on_twin
     assert found["fuzz"] <= TARGETS.keys()

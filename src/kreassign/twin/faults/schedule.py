@@ -9,198 +9,60 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
 from kreassign.errors import InputError
-from kreassign.model.documents import finite
-from kreassign.model.error_codes import error_codes
-from kreassign.model.text import LARGEST_AMOUNT, parse_whole, shortened
-from kreassign.twin.api import connection
-from kreassign.twin.api.handlers import HANDLERS
+from kreassign.model.text import parse_whole, shortened
 from kreassign.twin.cluster import Twin
-from kreassign.twin.faults import failures, operator
+from kreassign.twin.faults.kinds import KINDS, Kind, Parameter, milliseconds, need_broker, restart
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedFault:
-    """A fault `at_ms` after the plan was made, for `lasts_ms`; None means forever."""
+    """A fault `at_ms` after the plan was made, for `lasts_ms`; None means forever.
 
-    fault: failures.Fault
+    `values` are those of its kind's parameters, None for those left out.
+    """
+
+    kind: str
+    values: tuple[Any, ...]
     at_ms: int
     lasts_ms: int | None = None
+
+    def check(self, twin: Twin) -> None:
+        """Raise InputError if this twin cannot have the fault."""
+        before = None
+        for parameter, value in zip(KINDS[self.kind].parameters, self.values, strict=True):
+            if value is not None:
+                parameter.check(twin, value, before)
+            before = value
+
+    def inject(self, twin: Twin) -> None:
+        """Break the target now."""
+        kind = KINDS[self.kind]
+        inject = kind.inject if self.lasts_ms is None or kind.lasting is None else kind.lasting
+        inject(twin, *self.values)
+
+    def recover(self, twin: Twin) -> None:
+        """Repair the target now, where that is part of the fault."""
+        KINDS[self.kind].recover(twin, *self.values)
 
 
 def schedule_faults(twin: Twin, faults: Iterable[PlannedFault]) -> None:
     """Schedule faults, counted from now; on InputError (the twin cannot have a fault) nothing is scheduled."""
     planned = tuple(faults)
     for one in planned:
-        one.fault.check(twin)
+        one.check(twin)
     for one in planned:
         begins_ms = twin.now_ms + one.at_ms
-        twin.schedule(begins_ms, partial(one.fault.inject, twin))
+        twin.schedule(begins_ms, partial(one.inject, twin))
         if one.lasts_ms is not None:
-            twin.schedule(begins_ms + one.lasts_ms, partial(one.fault.recover, twin))
+            twin.schedule(begins_ms + one.lasts_ms, partial(one.recover, twin))
 
 
 # Parse faults from a command line or a file.
-
-ANY = "any"
-"""Placeholder for any API or any node."""
-_UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "": 1_000}
-_TIME = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|)", re.ASCII)
-LONGEST_TIME_MS = 10 * 366 * 24 * 3_600_000
-"""Ten years; no test runs longer."""
-_APIS = {handler.api.name.lower(): handler.api.key for handler in HANDLERS}
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """A parameter of a kind of fault. `read` raises ValueError for an invalid value.
-
-    `field` is its name in the class of the fault, if that differs from `name`.
-    """
-
-    name: str
-    read: Callable[[Any], Any]
-    is_needed: bool = True
-    field: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A kind of fault: its constructor, and its parameters in the order of a command line."""
-
-    make: Callable[..., failures.Fault]
-    parameters: tuple[Parameter, ...]
-
-
-def milliseconds(value: object) -> int:
-    """Parse a time such as `500ms`, `60s`, `5m`, `2h` or a number of seconds; ValueError if it is none."""
-    match = _TIME.fullmatch(str(value))
-    if match is None:
-        raise ValueError("is no time; write for example 500ms, 60s, 5m or 2h")
-    found = finite(match[1]) * _UNIT_MS[match[2]]
-    if found > LONGEST_TIME_MS:
-        raise ValueError(f"is longer than {LONGEST_TIME_MS // _UNIT_MS['h']}h")
-    return round(found)
-
-
-def _step(value: object) -> int:
-    text = str(value)
-    length = milliseconds(text.lstrip("+-"))
-    return -length if text.startswith("-") else length
-
-
-def _whole(value: object) -> int:
-    try:
-        return parse_whole("" if isinstance(value, bool) else str(value), most=LARGEST_AMOUNT)
-    except ValueError:
-        raise ValueError("is no number of the kind 0, 1, 2 …") from None
-
-
-def _part(value: object) -> float:
-    try:
-        return finite(str(value))
-    except ValueError:
-        raise ValueError("is no number") from None
-
-
-def _path(value: object) -> str:
-    if not str(value).startswith("/") or not str(value).isprintable():
-        raise ValueError("is no absolute path")
-    return str(value)
-
-
-def _name(value: object) -> str:
-    if not str(value) or not str(value).isprintable():
-        raise ValueError("is no name")
-    return str(value)
-
-
-def _brokers(value: object) -> tuple[int, ...]:
-    listed = value if isinstance(value, list) else str(value).split(",")
-    return tuple(map(_whole, listed))
-
-
-def _error(value: object) -> int:
-    found = [one.code for one in error_codes().values() if str(value).upper() in (one.name, str(one.code)) and one.code]
-    if not found:
-        raise ValueError("is no error of Kafka; write for example 89 or THROTTLING_QUOTA_EXCEEDED")
-    return found[0]
-
-
-def _one_api(value: object) -> int:
-    found = _api(value)
-    if found is None:
-        raise ValueError("must be one API")
-    return found
-
-
-def _api(value: object) -> int | None:
-    if value == ANY:
-        return None
-    if str(value).lower() not in _APIS:
-        raise ValueError(f"is no API of the twin; it has {', '.join(handler.api.name for handler in HANDLERS)}")
-    return _APIS[str(value).lower()]
-
-
-def _node(value: object) -> int | None:
-    return None if value == ANY else _whole(value)
-
-
-def _on_answers(
-    fault: Callable[..., connection.ResponseFault | connection.RequestFault],
-) -> Callable[..., failures.AnswerFault]:
-    def make(api_key: int | None = None, node_id: int | None = None, **own: int) -> failures.AnswerFault:
-        return failures.AnswerFault(fault(**own), connection.AffectedResponses(api_key, node_id))
-
-    return make
-
-
-_BROKER, _DIR = Parameter("broker", _whole), Parameter("path", _path)
-_API = Parameter("api", _one_api, field="api_key")
-_NODE = Parameter("node", _node, is_needed=False)
-_NODE_ID = replace(_NODE, field="node_id")
-_ANSWERS = (Parameter("api", _api, is_needed=False, field="api_key"), _NODE_ID)
-_ERRORS = (Parameter("error", _error, field="code"), _API, _NODE_ID)
-_TOPIC, _PARTITION = Parameter("topic", _name), Parameter("partition", _whole)
-
-KINDS: Mapping[str, Kind] = {
-    "crash": Kind(failures.Crash, (_BROKER,)),
-    "stop": Kind(failures.Stop, (_BROKER,)),
-    "freeze": Kind(failures.Freeze, (_BROKER,)),
-    "isolate": Kind(failures.Freeze, (_BROKER,)),
-    "unregister": Kind(failures.Unregister, (_BROKER,)),
-    "cut": Kind(failures.Cut, (_BROKER, Parameter("other", _whole))),
-    "stale": Kind(failures.Stale, (_BROKER, Parameter("behind", _whole, is_needed=False))),
-    "stale-answers": Kind(failures.StaleAnswers, (_API, _NODE, Parameter("behind", _whole, is_needed=False))),
-    "empty-lists": Kind(failures.EmptyLists, (_NODE,)),
-    "slow": Kind(failures.Slow, (_BROKER, _DIR, Parameter("factor", _part))),
-    "fail": Kind(failures.Fail, (_BROKER, _DIR)),
-    "fill": Kind(failures.Fill, (_BROKER, _DIR)),
-    "cut-remote": Kind(failures.CutRemote, (_BROKER,)),
-    "failover": Kind(failures.FailOver, ()),
-    "failover-in": Kind(_on_answers(connection.LostInFailover), _ANSWERS[:1]),
-    "lose": Kind(_on_answers(connection.Lost), _ANSWERS),
-    "delay": Kind(_on_answers(connection.Delayed), (Parameter("by", milliseconds, field="by_ms"), *_ANSWERS)),
-    "duplicate": Kind(_on_answers(connection.Duplicated), _ANSWERS),
-    "drop": Kind(_on_answers(connection.Dropped), _ANSWERS),
-    "refuse": Kind(_on_answers(connection.Refused), _ERRORS),
-    "refuse-after": Kind(_on_answers(partial(connection.Refused, is_executed=True)), _ERRORS),
-    "clear-throttles": Kind(operator.ClearThrottles, (Parameter("broker", _whole, is_needed=False),)),
-    "clear-lists": Kind(operator.ClearLists, ()),
-    "set-throttles": Kind(operator.SetThrottles, (Parameter("rate", _whole, field="bytes_per_s"),)),
-    "list-replica": Kind(operator.ListReplica, (_TOPIC, _PARTITION, _BROKER)),
-    "move": Kind(operator.MovePartition, (_TOPIC, _PARTITION, Parameter("replicas", _brokers))),
-    "cancel-moves": Kind(operator.CancelMoves, ()),
-    "recreate": Kind(operator.Recreate, (_TOPIC,)),
-    "delete": Kind(operator.Delete, (_TOPIC,)),
-    "step-clock": Kind(failures.StepClock, (Parameter("by", _step, field="by_ms"),)),
-    "suspend": Kind(failures.Suspend, (Parameter("by", milliseconds, field="for_ms"),)),
-}
-"""Every kind of fault by its name."""
 
 
 def read_faults(entries: Iterable[Mapping[str, Any] | str]) -> tuple[PlannedFault, ...]:
@@ -243,14 +105,11 @@ def _planned(shown: object, name: str, values: Mapping[str, Any], times: Sequenc
     parameters = KINDS[name].parameters
     if missing := [one.name for one in parameters if one.is_needed and one.name not in values]:
         raise InputError(f"fault {_brief(shown)} does not say {' and '.join(missing)}; {_usage(name)}")
-    read = {one.field or one.name: _read(shown, one, values[one.name]) for one in parameters if one.name in values}
+    read = tuple(_read(shown, one, values[one.name]) if one.name in values else None for one in parameters)
     begins, lasts = times
     at_ms = _read(shown, Parameter("at", milliseconds), begins)
     lasts_ms = None if lasts is None else _read(shown, Parameter("lasts", milliseconds), lasts)
-    fault = KINDS[name].make(**read)
-    if isinstance(fault, failures.AnswerFault) and lasts_ms is not None:
-        fault = replace(fault, hits_once=False)
-    return PlannedFault(fault, at_ms, lasts_ms)
+    return PlannedFault(name, read, at_ms, lasts_ms)
 
 
 def _read(shown: object, parameter: Parameter, value: object) -> Any:
@@ -339,9 +198,8 @@ def inject(twin: Twin, text: str) -> None:
     if _has_time(text):
         schedule_faults(twin, [planned])
         return
-    fault = planned.fault
-    fault.check(twin)
-    fault.inject(twin)
+    planned.check(twin)
+    planned.inject(twin)
 
 
 def fault_by_hand(text: str) -> PlannedFault:
@@ -351,24 +209,24 @@ def fault_by_hand(text: str) -> PlannedFault:
 
 def recover(twin: Twin, text: str) -> None:
     """Recover a fault, written as it was injected. Does nothing if nothing is broken."""
-    fault = read_fault(f"{text}@0").fault
+    fault = read_fault(f"{text}@0")
     fault.check(twin)
     fault.recover(twin)
 
 
 class _Deed(NamedTuple):
-    """An action on a broker, and the fault whose recovery undoes it."""
+    """An action on a broker, and what undoes it."""
 
     do: Callable[[Twin, int], None]
-    fault: Callable[[int], failures.Fault] | None = None
+    undo: Callable[..., object] | None = None
 
 
 _DEEDS: Mapping[str, _Deed] = {
-    "kill": _Deed(Twin.crash, failures.Crash),
-    "stop": _Deed(Twin.stop, failures.Stop),
+    "kill": _Deed(Twin.crash, KINDS["crash"].recover),
+    "stop": _Deed(Twin.stop, KINDS["stop"].recover),
     # For clients and the rest of the cluster an unreachable broker is like one whose process hangs.
-    "isolate": _Deed(Twin.freeze, failures.Freeze),
-    "restart": _Deed(failures.restart),
+    "isolate": _Deed(Twin.freeze, KINDS["isolate"].recover),
+    "restart": _Deed(restart),
 }
 _USAGE = f"write inject FAULT, recover FAULT, or {', '.join(_DEEDS)} with a broker and perhaps how long"
 
@@ -393,16 +251,16 @@ def obey(twin: Twin, order: str) -> str:
 
 def _done(twin: Twin, verb: str, broker: int, lasts: str | None) -> str:
     deed = _DEEDS[verb]
-    if lasts is not None and deed.fault is None:
+    if lasts is not None and deed.undo is None:
         raise InputError(f"{verb} takes no time that it lasts; leave out {lasts}")
     try:
         lasts_ms = None if lasts is None else milliseconds(lasts)
     except ValueError as reason:
         raise InputError(f"{verb} {broker}: {lasts!r} {reason}") from None
-    failures.need_broker(twin, broker)
+    need_broker(twin, broker)
     deed.do(twin, broker)
-    if lasts_ms is not None and deed.fault is not None:
-        twin.schedule(twin.now_ms + lasts_ms, partial(deed.fault(broker).recover, twin))
+    if lasts_ms is not None and deed.undo is not None:
+        twin.schedule(twin.now_ms + lasts_ms, partial(deed.undo, twin, broker))
     return f"{verb} {broker}: done" if lasts is None else f"{verb} {broker}: done, for {lasts}"
 
 
