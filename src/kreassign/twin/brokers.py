@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from random import Random
 from typing import assert_never
 
 from kreassign.errors import InputError
@@ -22,18 +21,16 @@ from kreassign.twin.controller.brokers import (
     unfence,
 )
 from kreassign.twin.controller.leader_and_isr import propose_isr
-from kreassign.twin.core import KRaftController, TwinCore, TwinSettings
+from kreassign.twin.core import TwinCore
 from kreassign.twin.metadata import (
     UNASSIGNED,
     BrokerRegistered,
-    MetadataLog,
     PartitionChanged,
     PartitionCreated,
     PartitionState,
     Record,
 )
 from kreassign.twin.replication import state
-from kreassign.twin.replication.hardware import BrokerHardware
 
 # What brokers report to the controller about their copies.
 
@@ -135,31 +132,21 @@ def _propose_isr(core: TwinCore, key: TopicPartition, joining: int | None = None
 class BrokerLifecycle(TwinCore):
     """A core whose brokers start, stop, crash and freeze. What a broker cannot report while down, it reports later."""
 
-    def __init__(
-        self,
-        hardware: Mapping[int, BrokerHardware],
-        settings: TwinSettings,
-        log: MetadataLog,
-        random: Random,
-        make_controller: Callable[[TwinCore], KRaftController],
-    ) -> None:
-        super().__init__(hardware, settings, log, random, make_controller)
+    def load_brokers(self, registrations: Mapping[int, BrokerRegistered]) -> None:
+        """Start from the metadata: fenced or unregistered brokers are down, failed directories are offline.
+
+        `registrations` are the last ones of all brokers, including those that are no longer registered. Called once,
+        before any other method.
+        """
         self._reports = DirectoryReports(self)
         self.on_record = self._reports.note
         self.on_event = partial(report_replica_event, self, self.fail_log_dir)
-        self._registrations: dict[int, BrokerRegistered] = {}
+        # A broker's own properties stay the same, even after it was unregistered.
+        self._registrations = registrations
         self._clean_epochs: dict[int, int] = {}
         self._session_ends_ms: dict[int, int] = {}
         self._failed_dirs: dict[int, set[str]] = {broker_id: set() for broker_id in self.processes.ids}
         self._repaired_dirs: dict[int, set[str]] = {broker_id: set() for broker_id in self.processes.ids}
-
-    def load_brokers(self, registrations: Mapping[int, BrokerRegistered]) -> None:
-        """Start from the metadata: fenced or unregistered brokers are down, failed directories are offline.
-
-        `registrations` are the last ones of all brokers, including those that are no longer registered.
-        """
-        # A broker's own properties stay the same, even after it was unregistered.
-        self._registrations.update(registrations)
         for broker_id in registrations.keys() - self.metadata.brokers.keys():
             self._kill(broker_id)
         for broker in list(self.metadata.brokers.values()):
