@@ -12,7 +12,8 @@ from kreassign.model.plan_facts import NOT_SAID
 from kreassign.model.run import LogDirTarget
 from kreassign.model.throttle import NO_THROTTLE
 from kreassign.web.pages import shown
-from kreassign.web.records import run_of, sentences_of
+from kreassign.web.previews import sentences_of
+from kreassign.web.records import run_of
 from tests.executor.run_events import WHOLE, measured
 
 OUTAGE = "topic t: producers with acks=all are refused until the copies are in sync"

@@ -21,7 +21,7 @@ from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.server import ServerThread, serving
 from kreassign.web.operations import Served
-from kreassign.web.records import PreviewRequest, settings_of
+from kreassign.web.previews import PreviewRequest, settings_of
 from kreassign.web.settings import Reach, WebSettings, parse_users
 from kreassign.web.tasks import CHOICES, TaskRequest, task_of_remedy
 from testbed.waiting import wait_until

@@ -19,7 +19,7 @@ from kreassign import __version__
 from kreassign.errors import InputError
 from kreassign.model.documents import read_json
 from kreassign.model.text import parse_whole, printable, shortened
-from kreassign.web import records
+from kreassign.web import previews, records
 from kreassign.web.guard import Access, body_of
 from kreassign.web.operations import MOST_MOVES, MOST_RUNS, Served
 from kreassign.web.settings import HttpError, Role, User
@@ -195,7 +195,7 @@ CALLS = (
         lambda served, asked: served.cancel(asked.path["run_id"], asked.content, asked.user), records.CancelRequest,
     ),
     Call(
-        "/runs/{run_id}/preview-rollback", "Show what a rollback of an ended run would do.", records.Preview,
+        "/runs/{run_id}/preview-rollback", "Show what a rollback of an ended run would do.", previews.Preview,
         lambda served, asked: served.preview_rollback(asked.path["run_id"]), records.Nothing,
     ),
     Call(
@@ -217,8 +217,8 @@ CALLS = (
     ),
     Call("/plans/{name}", "A plan in detail.", records.Plan, lambda served, asked: served.plan(asked.path["name"])),
     Call(
-        "/plans/{name}/preview", "Check a plan against the cluster, and show what its run would do.", records.Preview,
-        lambda served, asked: served.preview(asked.path["name"], asked.content), records.PreviewRequest,
+        "/plans/{name}/preview", "Check a plan against the cluster, and show what its run would do.", previews.Preview,
+        lambda served, asked: served.preview(asked.path["name"], asked.content), previews.PreviewRequest,
     ),
     Call(
         "/plans/{name}/start", "Execute an approved plan, as its preview has shown.", records.Begun,

@@ -47,7 +47,7 @@ from kreassign.operations.run import (
 from kreassign.operations.run_journals import RunFollower, RunList, is_active
 from kreassign.operations.skew import read_skew
 from kreassign.planner import PlanPolicy
-from kreassign.web import records
+from kreassign.web import previews, records
 from kreassign.web.runs_here import Execute, RunsHere, connected, context_of
 from kreassign.web.settings import HttpError, Reach, User, WebSettings, not_found, random_name
 from kreassign.web.tasks import TaskRequest, task_of
@@ -182,12 +182,12 @@ class Served:
 
         return records.Accepted(self._begin(user, execute, path.parent.parent), "Cancelled")
 
-    def preview_rollback(self, run_id: str) -> records.Preview:
+    def preview_rollback(self, run_id: str) -> previews.Preview:
         """Show what a rollback would do. Raises InputError unless the run has ended."""
         self._journal(run_id)
         with connected(self.reach()) as client:
             found = self._rollback(client, run_id, context_of(self.settings.state_dir, None))
-        return records.preview_of_rollback(self._keep(Seen(run_id, found)), found)
+        return previews.preview_of_rollback(self._keep(Seen(run_id, found)), found)
 
     def roll_back(self, run_id: str, request: records.StartRequest, user: User | None) -> records.Begun:
         """Undo a run as it was seen."""
@@ -292,17 +292,17 @@ class Served:
 
         return inputs_of_present(client, self.settings.data, PlanPolicy(), warn=warn)
 
-    def preview(self, name: str, request: records.PreviewRequest) -> records.Preview:
+    def preview(self, name: str, request: previews.PreviewRequest) -> previews.Preview:
         """Check a plan against the cluster, and show what its run would do; sends nothing."""
         file, warnings = self._directory(name).read(name), list[str]()
-        throttle, pace, guards = records.settings_of(request)
+        throttle, pace, guards = previews.settings_of(request)
         asked = RunRequest(file, throttle, guards, pace, measure_for_s=self.settings.measure_for_s)
         context = replace(context_of(self.settings.state_dir, None), warn=warnings.append)
         with connected(self.reach()) as client:
             started = prepare_run(client, asked, context, self.clock)
             found = preview_run(client, started, asked, self.clock)
         kept = self._keep(Seen(name, (asked, started)))
-        return records.preview_of(kept, started, found, tuple(warnings))
+        return previews.preview_of(kept, started, found, tuple(warnings))
 
     def start(self, name: str, request: records.StartRequest, user: User | None) -> records.Begun:
         """Execute an approved plan as it was seen. Raises InputError without approval, Drifted after a change."""
