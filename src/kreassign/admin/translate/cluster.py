@@ -7,8 +7,8 @@ CreatePartitions; DescribeConfigs, IncrementalAlterConfigs (KIP-339).
 from __future__ import annotations
 
 import uuid
-from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from kreassign import __version__, model
 from kreassign.admin.call import NOT_NAMED, Call, either, outcomes, raise_if_failed, readings, rejection, unanswered
@@ -16,6 +16,8 @@ from kreassign.errors import ClusterError, ProtocolViolation, Rejected, Unsuppor
 from kreassign.model.error_codes import UNKNOWN_TOPIC_OR_PARTITION, has_code
 from kreassign.wire import api
 from kreassign.wire.api import Api, Message
+
+Key = TypeVar("Key", bound=Hashable)
 
 # Nodes: Metadata, DescribeCluster and UnregisterBroker.
 
@@ -274,6 +276,28 @@ def unknown_partition(topic_partition: model.TopicPartition) -> Rejected:
     return rejection(api.METADATA, UNKNOWN_TOPIC_OR_PARTITION, message, topic_partition)
 
 
+def _change(
+    known: Api,
+    build: Callable[[int, int], Message],
+    entries: Callable[[Message], Sequence[Message]],
+    key: Callable[[Message], Key],
+    asked: Collection[Key],
+) -> Call[model.Batch[Key, None]]:
+    """A change with an outcome per item; any of them may say that the node is not the controller."""
+
+    def read(response: Message) -> model.Batch[Key, None]:
+        return outcomes(known, ((key(one), one.error_code, one.error_message) for one in entries(response)), asked)
+
+    return Call(
+        known, build, read, is_write=True, routing_codes=lambda response: [one.error_code for one in entries(response)]
+    )
+
+
+def _name_of(topic: Message) -> str:
+    name: str = topic.name
+    return name
+
+
 def create_topics(topics: Iterable[model.NewTopic], *, validate_only: bool) -> Call[model.Batch[str, None]]:
     """CreateTopics, an outcome per name."""
     wanted = list(topics)
@@ -282,17 +306,8 @@ def create_topics(topics: Iterable[model.NewTopic], *, validate_only: bool) -> C
         entries = [_new_topic(topic) for topic in wanted]
         return api.CREATE_TOPICS.request(topics=entries, timeout_ms=timeout_ms, validate_only=validate_only)
 
-    def read(response: Message) -> model.Batch[str, None]:
-        answered = ((topic.name, topic.error_code, topic.error_message) for topic in response.topics)
-        return outcomes(api.CREATE_TOPICS, answered, (topic.name for topic in wanted))
-
-    return Call(
-        api.CREATE_TOPICS,
-        build,
-        read,
-        is_write=True,
-        routing_codes=lambda response: [topic.error_code for topic in response.topics],
-    )
+    names = [topic.name for topic in wanted]
+    return _change(api.CREATE_TOPICS, build, lambda response: response.topics, _name_of, names)
 
 
 def _new_topic(topic: model.NewTopic) -> Message:
@@ -318,17 +333,7 @@ def delete_topics(names: Iterable[str]) -> Call[model.Batch[str, None]]:
         topics = [entry(name=name, topic_id=_NO_TOPIC_ID) for name in wanted]
         return api.DELETE_TOPICS.request(topics=topics, timeout_ms=timeout_ms)
 
-    def read(response: Message) -> model.Batch[str, None]:
-        answered = ((topic.name, topic.error_code, topic.error_message) for topic in response.responses)
-        return outcomes(api.DELETE_TOPICS, answered, wanted)
-
-    return Call(
-        api.DELETE_TOPICS,
-        build,
-        read,
-        is_write=True,
-        routing_codes=lambda response: [topic.error_code for topic in response.responses],
-    )
+    return _change(api.DELETE_TOPICS, build, lambda response: response.responses, _name_of, wanted)
 
 
 def create_partitions(
@@ -340,17 +345,7 @@ def create_partitions(
         entries = [_new_partitions(topic, new) for topic, new in requested.items()]
         return api.CREATE_PARTITIONS.request(topics=entries, timeout_ms=timeout_ms, validate_only=validate_only)
 
-    def read(response: Message) -> model.Batch[str, None]:
-        answered = ((topic.name, topic.error_code, topic.error_message) for topic in response.results)
-        return outcomes(api.CREATE_PARTITIONS, answered, requested)
-
-    return Call(
-        api.CREATE_PARTITIONS,
-        build,
-        read,
-        is_write=True,
-        routing_codes=lambda response: [topic.error_code for topic in response.results],
-    )
+    return _change(api.CREATE_PARTITIONS, build, lambda response: response.results, _name_of, requested)
 
 
 def _new_partitions(topic: str, new: model.NewPartitions) -> Message:
@@ -418,17 +413,7 @@ def incremental_alter_configs(
         entries = [_altered_resource(resource, steps) for resource, steps in changes.items()]
         return api.INCREMENTAL_ALTER_CONFIGS.request(resources=entries, validate_only=validate_only)
 
-    def read(response: Message) -> model.Batch[model.ConfigResource, None]:
-        answered = ((_resource_of(entry), entry.error_code, entry.error_message) for entry in response.responses)
-        return outcomes(api.INCREMENTAL_ALTER_CONFIGS, answered, changes)
-
-    return Call(
-        api.INCREMENTAL_ALTER_CONFIGS,
-        build,
-        read,
-        is_write=True,
-        routing_codes=lambda response: [entry.error_code for entry in response.responses],
-    )
+    return _change(api.INCREMENTAL_ALTER_CONFIGS, build, lambda response: response.responses, _resource_of, changes)
 
 
 def _altered_resource(resource: model.ConfigResource, steps: Sequence[model.ConfigChange]) -> Message:
