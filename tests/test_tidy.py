@@ -47,7 +47,6 @@ READING = (*DECIDING, *(f"src/kreassign/{one}" for one in (
     "admin", "autopilot", "cli", "kafka_tools", "pipeline/ingest", "report", "web",
 )))  # fmt: skip
 LEFT_OUT = {
-    ("admin/client.py", "_report"): "a copy without offsets is one whose status is not known",
     ("admin/client.py", "minima"): "a topic whose settings were refused has no known minimum",
     ("admin/kafka_calls.py", "list_offsets"): "what failed is asked for again",
     ("admin/session.py", "call"): "the broker that answered is not asked for",

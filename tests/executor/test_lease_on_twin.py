@@ -64,6 +64,16 @@ def lease_of(rig: TwinRig, run_id: str, policy: LeasePolicy = LeasePolicy.AUTO) 
     return ClusterLease(rig.new_client(), rig.transport, holder, policy)
 
 
+def lost_lease(rig: TwinRig, until_s: int | None = None) -> ClusterLease:
+    """A lease that run-1 has, and another run from second 4 on, until it gives it up."""
+    lease = lease_of(rig, "run-1")
+    lease.take()
+    rig.after(4, lambda: take_over(rig))
+    if until_s is not None:
+        rig.after(until_s, lambda: give_up(rig))
+    return lease
+
+
 def request(rig: TwinRig, run_id: str, folder: str = "elsewhere") -> LeaseRequest:
     """Request the lease as a run of another state directory does."""
     folder_of_host = rig.state_dir / folder
@@ -115,10 +125,7 @@ def test_a_run_tells_that_it_holds_the_lease_and_is_done(rig: TwinRig) -> None:
 
 
 def test_a_run_that_lost_the_lease_changes_nothing_until_it_has_it_again(rig: TwinRig) -> None:
-    lease = lease_of(rig, "run-1")
-    lease.take()
-    rig.after(4, lambda: take_over(rig))
-    rig.after(200, lambda: give_up(rig))
+    lease = lost_lease(rig, until_s=200)
     done = run(rig, lease)
     lost, again = first(rig.seen, LeaseLost), first(rig.seen[3:], LeaseTaken) + 3
     between = rig.seen[lost:again]
@@ -138,9 +145,7 @@ def test_a_regained_lease_sets_again_what_the_other_run_restored(rig: TwinRig) -
         clear_all(rig)
         give_up(rig)
 
-    lease = lease_of(rig, "run-1")
-    lease.take()
-    rig.after(4, lambda: take_over(rig))
+    lease = lost_lease(rig)
     rig.after(60, restore)
     done = run(rig, lease)
     again = rig.seen[first(rig.seen[3:], LeaseTaken) + 3 :]
@@ -151,11 +156,8 @@ def test_a_regained_lease_sets_again_what_the_other_run_restored(rig: TwinRig) -
 
 def test_a_run_with_the_lease_again_sets_its_throttle_again_at_once(rig: TwinRig) -> None:
     """Another run removed it, as it has to, or somebody without a lease did: nobody can tell."""
-    lease = lease_of(rig, "run-1")
-    lease.take()
-    rig.after(4, lambda: take_over(rig))
+    lease = lost_lease(rig, until_s=60)
     rig.after(50, lambda: change(rig, ConfigResource.broker(0), LEADER_THROTTLED_RATE, None))
-    rig.after(60, lambda: give_up(rig))
     done = run(rig, lease)
     approve((problem for problem in done.problems if "leader.replication" in problem), "throttle-set-again", RATE=RATE)
     again = rig.seen[first(rig.seen[3:], LeaseTaken) + 3 :]
@@ -174,11 +176,8 @@ def test_a_rate_that_others_set_stays_when_a_run_has_the_lease_again(rig: TwinRi
             if isinstance(event, LeaseTaken) and event.at_ms > 60_000
             else None
         )
-    lease = lease_of(rig, "run-1")
-    lease.take()
-    rig.after(4, lambda: take_over(rig))
+    lease = lost_lease(rig, until_s=60)
     rig.after(50, lambda: change(rig, ConfigResource.broker(0), LEADER_THROTTLED_RATE, "7000000"))
-    rig.after(60, lambda: give_up(rig))
     rig.stop_after(120)
     left = run(rig, lease)
     assert left.state == "paused"
@@ -187,20 +186,14 @@ def test_a_rate_that_others_set_stays_when_a_run_has_the_lease_again(rig: TwinRi
 
 
 def test_a_regained_lease_without_changes_is_not_reported(rig: TwinRig) -> None:
-    lease = lease_of(rig, "run-1")
-    lease.take()
-    rig.after(4, lambda: take_over(rig))
-    rig.after(60, lambda: give_up(rig))
+    lease = lost_lease(rig, until_s=60)
     assert not [problem for problem in run(rig, lease).problems if "again, " in problem]
 
 
 def test_unreadable_settings_do_not_delay_a_regained_lease(rig: TwinRig) -> None:
     odd = OddPort(rig.client)
     rig.odd_port = odd.port
-    lease = lease_of(rig, "run-1")
-    lease.take()
-    rig.after(4, lambda: take_over(rig))
-    rig.after(60, lambda: give_up(rig))
+    lease = lost_lease(rig, until_s=60)
     rig.listener = lambda event, _: (
         odd.answer("describe_configs", not_reached) if isinstance(event, LeaseTaken) and event.at_ms > 60_000 else None
     )
@@ -209,9 +202,7 @@ def test_unreadable_settings_do_not_delay_a_regained_lease(rig: TwinRig) -> None
 
 
 def test_a_run_waiting_for_the_lease_can_be_stopped(rig: TwinRig) -> None:
-    lease = lease_of(rig, "run-1")
-    lease.take()
-    rig.after(4, lambda: take_over(rig))
+    lease = lost_lease(rig)
     rig.stop_after(60)
     left = run(rig, lease)
     assert left.state == "paused"
@@ -220,10 +211,7 @@ def test_a_run_waiting_for_the_lease_can_be_stopped(rig: TwinRig) -> None:
 
 
 def test_the_journal_of_a_run_that_lost_the_lease_leads_to_the_same_run(rig: TwinRig) -> None:
-    lease = lease_of(rig, "run-1")
-    lease.take()
-    rig.after(4, lambda: take_over(rig))
-    rig.after(100, lambda: give_up(rig))
+    lease = lost_lease(rig, until_s=100)
     done = run(rig, lease)
     again = fold(read_events(rig.path()))
     assert (again.phase.value, again.problems, again.lease) == (

@@ -137,6 +137,12 @@ class Operators:
         self.said.clear()
         return Decommissioning(self.client, request, self.context(), runs, self.rig.transport, self.said.append).go_on()
 
+    def empty_and_stop(self) -> None:
+        """Take everything off broker 3, and shut it down."""
+        assert self.decommission().is_finished
+        self.rig.twin.stop(3)
+        self.rig.transport.sleep(30)
+
     def cancel(self) -> tuple[str, ...]:
         return cancel_decommission(self.rig.client, (3,), self.context(), self.rig.transport).steps
 
@@ -180,9 +186,7 @@ def test_a_broker_is_drained_and_unregistered_once_it_is_stopped(operators: Oper
 def test_an_empty_broker_unregistered_here_is_done_when_asked_again(tmp_path: Path) -> None:
     operators = Operators(TwinRig(tmp_path, [[0, 1], [1, 2]]))
     rig = operators.rig
-    assert operators.decommission().is_finished
-    rig.twin.stop(3)
-    rig.transport.sleep(30)
+    operators.empty_and_stop()
     assert operators.decommission(unregisters=True).is_finished
     again = operators.decommission(unregisters=True)
     assert (again.is_finished, again.steps) == (True, ())
@@ -193,9 +197,7 @@ def test_an_empty_broker_unregistered_here_is_done_when_asked_again(tmp_path: Pa
 
 def test_an_empty_broker_others_unregistered_is_done_when_asked_again(tmp_path: Path) -> None:
     operators = Operators(TwinRig(tmp_path, [[0, 1], [1, 2]]))
-    assert operators.decommission().is_finished
-    operators.rig.twin.stop(3)
-    operators.rig.transport.sleep(30)
+    operators.empty_and_stop()
     operators.rig.client.unregister_broker(3)
     assert operators.decommission(unregisters=True).is_finished
     with pytest.raises(InputError, match="broker 9 is not known"):
@@ -322,9 +324,7 @@ def test_a_broker_that_dies_in_the_middle_is_drained_all_the_same(operators: Ope
 
 def test_without_a_controller_the_cordon_outlives_the_broker(operators: Operators) -> None:
     rig = operators.rig
-    assert operators.decommission().is_finished
-    rig.twin.stop(3)
-    rig.transport.sleep(30)
+    operators.empty_and_stop()
     assert operators.decommission(unregisters=True).is_finished
     assert "a broker that is started with it is cordoned until `kreassign decommission 3 --cancel`" in operators.said[1]
     rig.twin.start(3)
@@ -337,9 +337,7 @@ def test_controllers_of_another_cluster_are_not_told_to_open_their_broker(
     operators: Operators, tmp_path: Path, way: str
 ) -> None:
     rig = operators.rig
-    assert operators.decommission().is_finished
-    rig.twin.stop(3)
-    rig.transport.sleep(30)
+    operators.empty_and_stop()
 
     def renamed(blueprint: Blueprint) -> Twin:
         return Twin(replace(blueprint, cluster_id="other"))
@@ -539,9 +537,7 @@ def test_before_cordons_a_dead_broker_is_called_off_without_a_controller(tmp_pat
 
 def test_brokers_are_unregistered_where_stopped_ones_are_unlisted(tmp_path: Path) -> None:
     operators = of_release(tmp_path, "3.9")
-    assert operators.decommission().is_finished
-    operators.rig.twin.stop(3)
-    operators.rig.transport.sleep(30)
+    operators.empty_and_stop()
     assert operators.decommission(unregisters=True).is_finished
     assert 3 not in operators.rig.twin.metadata.brokers
 

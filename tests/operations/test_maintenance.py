@@ -13,6 +13,7 @@ import pytest
 from kreassign.admin import AdminClient
 from kreassign.errors import ClusterBusy, ClusterError, InputError, JournalDamaged
 from kreassign.executor.brokers import CORDON, NOT_SHOWN, UNCORDON, Blocked, Finished
+from kreassign.executor.events import RunStarted
 from kreassign.executor.journal import Journal
 from kreassign.executor.journal.folder import cluster_folder, make_folder
 from kreassign.executor.lease import OFFSETS_TOPIC, ClusterLease, Held, LeaseHolder, LeasePolicy
@@ -349,6 +350,18 @@ def test_a_controller_late_about_a_cordons_end_is_asked_again(ann: Operator) -> 
     assert lists(ann.rig) == LISTS
 
 
+def run_after_exit(ann: Operator, journal: Journal, started: RunStarted) -> tuple[list[object], str]:
+    """What moves when the maintenance ends in the middle of a run that waits for that, and how the run ends."""
+    under_way: list[object] = []
+
+    def end() -> None:
+        under_way.append(ann.rig.client.list_partition_reassignments())
+        assert ann.exit().is_finished
+
+    ann.rig.between_steps(20, end)
+    return under_way, ann.rig.new_runner(journal).start(started).state
+
+
 def test_a_run_starts_no_moves_to_it_and_keeps_lists_of_its_moves(ann: Operator) -> None:
     """The guard `cordoned` holds it; broker 3 is its next destination."""
     rig = ann.rig
@@ -357,15 +370,7 @@ def test_a_run_starts_no_moves_to_it_and_keeps_lists_of_its_moves(ann: Operator)
         assert ann.enter().is_finished
         assert "put another replica first in the lists of t-3" in ann.said
         assert lists(rig)[0] == LISTS[0], "the run is still to move it"
-        under_way: list[object] = []
-
-        def end() -> None:
-            under_way.append(rig.client.list_partition_reassignments())
-            assert ann.exit().is_finished
-
-        rig.between_steps(20, end)
-        ended = rig.new_runner(journal).start(started)
-    assert (under_way, ended.state) == ([{}], "done"), "nothing was moved before the maintenance was over"
+        assert run_after_exit(ann, journal, started) == ([{}], "done"), "nothing was moved before it was over"
     assert lists(rig) == [[3, 0, 4], LISTS[1], [2, 1, 3], LISTS[3]]
     assert leaders(rig)[3] == 3
 
@@ -407,15 +412,7 @@ def test_before_cordons_the_cluster_record_holds_off_a_remote_run(tmp_path: Path
     started = rig.prepared({2: (2, 1, 3)}, throttle=None)
     rig.in_maintenance = partial(ids_in_maintenance, rig.client)
     with Journal.create(tmp_path / "bob", started) as journal:
-        under_way: list[object] = []
-
-        def end() -> None:
-            under_way.append(rig.client.list_partition_reassignments())
-            assert ann.exit().is_finished
-
-        rig.between_steps(20, end)
-        ended = rig.new_runner(journal).start(started)
-    assert (under_way, ended.state) == ([{}], "done"), "nothing was moved before the maintenance was over"
+        assert run_after_exit(ann, journal, started) == ([{}], "done"), "nothing was moved before it was over"
     assert lists(rig) == [*LISTS[:2], [2, 1, 3], LISTS[3]]
 
 

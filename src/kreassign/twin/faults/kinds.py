@@ -36,11 +36,11 @@ class Parameter:
 
     name: str
     read: Callable[[Any], Any]
-    check: Callable[[Twin, Any, Any], object] = lambda _twin, _value, _before: None
+    check: Callable[[Twin, Any, Any], None] = lambda _twin, _value, _before: None
     is_needed: bool = True
 
 
-Action = Callable[..., object]
+Action = Callable[..., None]
 """Called with the twin and a value for each parameter, None for those left out."""
 
 

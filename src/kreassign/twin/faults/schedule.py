@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from kreassign.errors import InputError
 from kreassign.model.text import parse_whole, shortened
 from kreassign.twin.cluster import Twin
-from kreassign.twin.faults.kinds import KINDS, Kind, Parameter, milliseconds, need_broker, restart
+from kreassign.twin.faults.kinds import KINDS, Action, Kind, Parameter, milliseconds, need_broker, restart
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +218,7 @@ class _Deed(NamedTuple):
     """An action on a broker, and what undoes it."""
 
     do: Callable[[Twin, int], None]
-    undo: Callable[..., object] | None = None
+    undo: Action | None = None
 
 
 _DEEDS: Mapping[str, _Deed] = {
