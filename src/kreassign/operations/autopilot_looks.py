@@ -33,7 +33,7 @@ from kreassign.autopilot.policy import Policy, parse_policy
 from kreassign.autopilot.symptoms import Look
 from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import ClusterError, InputError, JournalUnreadable
-from kreassign.executor.cluster.readings import ask_by_name, every_topic_of_two, listed_moves, read_log_dirs
+from kreassign.executor.cluster.readings import ask_by_name, every_topic_confirmed, listed_moves, read_log_dirs
 from kreassign.executor.cluster.requests import read_throttles
 from kreassign.executor.history.run_history import ExplainedSetting, explained_settings, read_view
 from kreassign.executor.journal import journal_path
@@ -73,7 +73,7 @@ def observe(
     brokers: Asked[tuple[Broker, ...]] = Known(cluster.value.brokers) if isinstance(cluster, Known) else cluster
     live = sorted(one.id for one in brokers.value if not one.is_fenced) if isinstance(brokers, Known) else []
     before = _asked(lambda: listed_moves(client))
-    topics = _asked(lambda: every_topic_of_two(client))
+    topics = _asked(lambda: every_topic_confirmed(client))
     partitions = (
         Known(tuple(each for one in topics.value.known.values() for each in one.partitions))
         if isinstance(topics, Known)

@@ -196,6 +196,24 @@ def every_topic_of_two(port: TopicsPort, besides: Iterable[str] = ()) -> Reading
     return _of_two(port, ask, sorted(names), _lists, Topic.joined_with)
 
 
+def every_topic_confirmed(port: TopicsPort) -> Reading[str, Topic]:
+    """Return `every_topic_of_two`; those that lack live replicas in sync are looked at again. Raises ClusterError.
+
+    One of the two brokers may have shown them as they were.
+    """
+    known, absent, unknown = every_topic_of_two(port)
+    lacking = _lacking_replicas(known, port.describe_cluster().broker_ids)
+    again, gone, unsure = topics_of_two(port, lacking, only_lists=True)
+    del gone, unsure  # They changed between the looks, of which the first stands.
+    return Reading({**known, **again}, absent, unknown)
+
+
+def _lacking_replicas(topics: Mapping[str, Topic], live: Collection[int]) -> list[str]:
+    """Topics with live replicas that are not in sync."""
+    lagging = ((name, set(one.replicas).difference(one.isr)) for name in topics for one in topics[name].partitions)
+    return sorted({name for name, brokers in lagging if brokers.intersection(live)})
+
+
 def _describe(port: TopicsPort, names: Sequence[str], broker: int) -> Batch[str, Topic]:
     return port.describe_topics(names, broker=broker)
 
