@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import chdir, contextmanager
+from contextlib import chdir
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -221,34 +221,22 @@ class Asked:
         return self.server.do(lambda twin: twin.metadata.offset), {str(path): path.read_bytes() for path in files}
 
 
-@contextmanager
-def serving_everything(folder: Path, *, with_groups: bool = False) -> Iterator[Asked]:
-    """A twin whose only client may do everything, and the files that commands need, in a folder that is then ours.
-
-    Only `with_groups` there are leases and records of maintenance.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    with chdir(folder):
-        yield from _served(with_groups=with_groups)
-
-
-def _served(*, with_groups: bool) -> Iterator[Asked]:
+def write_files() -> None:
+    """Write the files that commands take."""
     Path(PATIENT).write_text("default.api.timeout.ms=600000\nretry.backoff.ms=10\n")
     Path("policy.toml").write_text("[care]")
     moved = PartitionAssignment(TopicPartition("t", 0), (3, 1))
     write_plan(Path("plan.json"), Plan((moved,)))
     write_plan(Path("dirs.json"), Plan((replace(moved, replicas=(0, 1), log_dirs=("/data/0/d1", "any")),)))
-    topics = {"t": [[0, 1], [1, 2], [2, 0], [3, 0]]}
-    groups = {"__consumer_offsets": [[0, 1, 2]]} if with_groups else {}
-    settings = TwinSettings(permissions=None if with_groups else Permissions(EVERYTHING))
-    with serving(Twin(cluster({**topics, **groups}), settings), speed=SPEED) as server:
-        yield Asked(server)
 
 
 @pytest.fixture
 def asked(tmp_path: Path) -> Iterator[Asked]:
-    with serving_everything(tmp_path) as given:
-        yield given
+    """A twin whose only client may do everything, and the files that commands need, in a folder that is then ours."""
+    twin = Twin(cluster({"t": [[0, 1], [1, 2], [2, 0], [3, 0]]}), TwinSettings(permissions=Permissions(EVERYTHING)))
+    with chdir(tmp_path), serving(twin, speed=SPEED) as server:
+        write_files()
+        yield Asked(server)
 
 
 def lines_with(text: str, found: Result) -> list[str]:

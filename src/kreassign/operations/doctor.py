@@ -13,7 +13,6 @@ from kreassign.errors import ClusterError, InputError, JournalUnreadable
 from kreassign.executor.cluster import requests
 from kreassign.executor.cluster.permissions import explained, unseen_topics
 from kreassign.executor.cluster.readings import (
-    every_topic_of_two,
     ongoing_moves,
     partitions_of,
     read_log_dirs,
@@ -34,11 +33,9 @@ from kreassign.model import (
     NO_LEADER,
     AllowedOperations,
     Batch,
-    Cluster,
     LogDir,
     OngoingReassignment,
     Partition,
-    Topic,
     TopicPartition,
 )
 from kreassign.model.distributions import UNKNOWN, Recognised, recognise
@@ -48,7 +45,7 @@ from kreassign.model.text import check_wait, signed_number
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, LOG_DIR_RATE
 from kreassign.operations.broker_changes import MaintenanceStore
 from kreassign.operations.run import RunContext
-from kreassign.operations.snapshot import cluster_as_two_show, described_cluster
+from kreassign.operations.snapshot import SECOND_LOOK, brokers_and_topics
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +76,7 @@ def examine(
 ) -> ClusterReadings:
     """Read everything that a diagnosis needs. Raises ClusterError."""
     check_wait("measure_for_s", measure_for_s)
-    (whole, topics, alone), seen_moves = with_moves(client, lambda: _sight(client))
+    (whole, topics, alone), seen_moves = with_moves(client, lambda: brokers_and_topics(client))
     live = tuple(sorted(broker.id for broker in whole.brokers if not broker.is_fenced))
     begun_s = clock.monotonic_s()
     first = _Look.at(client, live, seen_moves)
@@ -132,7 +129,7 @@ def examine(
         lease=holder,
         maintenance=maintenance,
         unread=(
-            *alone,
+            *(() if alone is None else (NotRead(SECOND_LOOK, alone),)),
             *lease_problems,
             *maintenance_problems,
             *permission_problems,
@@ -144,17 +141,6 @@ def examine(
             *(NotRead("log directories of broker", error, broker) for broker, error in silent.items()),
         ),
     )
-
-
-def _sight(client: AdminClient) -> tuple[Cluster, Batch[str, Topic], tuple[NotRead, ...]]:
-    """Brokers and topics as two brokers show them; or as one does, which is told, where no two answer."""
-    try:
-        whole, (known, absent, unknown) = cluster_as_two_show(client), every_topic_of_two(client)
-    except ClusterError as error:
-        second = NotRead("what a second broker shows of brokers and topics", error)
-        return described_cluster(client), client.describe_topics(), (second,)
-    del absent  # One of two brokers listed them just before they were deleted.
-    return whole, Batch(known, unknown), ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,27 @@ from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import ClusterError, Unsupported, requires
 from kreassign.executor.cluster.measurements import sample_offsets
 from kreassign.executor.cluster.permissions import unseen_topics
-from kreassign.executor.cluster.readings import ask_by_name, partitions_of, read_log_dirs, with_moves
+from kreassign.executor.cluster.readings import (
+    ask_by_name,
+    every_topic_confirmed,
+    partitions_of,
+    read_log_dirs,
+    with_moves,
+)
 from kreassign.executor.cluster.receivers import nameable_brokers
 from kreassign.executor.history.findings import FULL
 from kreassign.executor.maintenance.record import brokers_in_maintenance
-from kreassign.model import NO_LEADER, Batch, Broker, Cluster, ConfigEntry, ConfigResource, ConfigSource, LogDir, Topic
+from kreassign.model import (
+    NO_LEADER,
+    Batch,
+    Broker,
+    Cluster,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSource,
+    LogDir,
+    Topic,
+)
 from kreassign.model.authorization import error_text, missing_permission
 from kreassign.model.cluster import CLEANUP_POLICY, ResourceType
 from kreassign.model.load import MEASURED_S
@@ -73,11 +89,15 @@ def store_snapshot(
 
 
 def observe(client: AdminClient, taken_ms: int, warn: Warn = warn_program) -> SnapshotAnswers:
-    """Read everything that the tables hold; warns about single brokers or topics that did not answer."""
-    cluster = described_cluster(client)
-    topics, moves = with_moves(client, client.describe_topics)
+    """Read everything that the tables hold, brokers and topics as two brokers show them.
+
+    Warns about single brokers or topics that did not answer, or on which they do not agree.
+    """
+    (cluster, topics, alone), moves = with_moves(client, lambda: brokers_and_topics(client))
     live = sorted(broker.id for broker in cluster.brokers if not broker.is_fenced)
     log_dirs = read_log_dirs(client, live)
+    if alone is not None:
+        warn(f"{SECOND_LOOK} could not be read ({error_text(alone)}): if the other one lags, this is how they were")
     warn_of_unread(client, topics, log_dirs, warn)
     return SnapshotAnswers(
         taken_ms,
@@ -143,6 +163,19 @@ def cluster_as_two_show(client: AdminClient) -> Cluster:
     live = {one.id for look in looks for one in look.brokers if not one.is_fenced}
     brokers = {one.id: replace(one, is_fenced=one.id not in live) for look in looks for one in look.brokers}
     return replace(looks[0], brokers=tuple(brokers[broker] for broker in sorted(brokers)))
+
+
+SECOND_LOOK = "what a second broker shows of brokers and topics"
+
+
+def brokers_and_topics(client: AdminClient) -> tuple[Cluster, Batch[str, Topic], ClusterError | None]:
+    """Brokers and topics as two brokers show them; or as one does, with the error, where no two answer."""
+    try:
+        whole, (known, absent, unknown) = cluster_as_two_show(client), every_topic_confirmed(client)
+    except ClusterError as error:
+        return described_cluster(client), client.describe_topics(), error
+    del absent  # One of two brokers listed them just before they were deleted.
+    return whole, Batch(known, unknown), None
 
 
 def whole_snapshot(
@@ -237,7 +270,7 @@ class Overview:
     """A cluster: live and fenced brokers (where the cluster names them), and its partitions by state.
 
     `fullest_dir` is the used share of the fullest log directory; None if no broker reports it. `unread` counts topics
-    and brokers that did not answer, of which the figures tell nothing.
+    and brokers that did not answer, of which the figures tell nothing. `alone` is why no second broker was asked.
     """
 
     cluster_id: str
@@ -250,6 +283,7 @@ class Overview:
     reassigned: int
     fullest_dir: float | None = None
     unread: int = 0
+    alone: str | None = None
 
     @property
     def is_troubled(self) -> bool:
@@ -261,8 +295,7 @@ class Overview:
 
 def overview(client: AdminClient) -> Overview:
     """Present figures of the cluster. Raises ClusterError."""
-    cluster = described_cluster(client)
-    topics, ongoing = with_moves(client, client.describe_topics)
+    (cluster, topics, alone), ongoing = with_moves(client, lambda: brokers_and_topics(client))
     partitions = partitions_of(topics.ok).values()
     lagging = sum(
         one.under_replicated and one.leader != NO_LEADER and one.topic_partition not in ongoing for one in partitions
@@ -282,4 +315,5 @@ def overview(client: AdminClient) -> Overview:
         under_replicated=lagging,
         reassigned=len(ongoing),
         unread=len(topics.failed) + len(log_dirs.failed),
+        alone=None if alone is None else error_text(alone),
     )

@@ -34,7 +34,14 @@ from kreassign.operations.run_journals import (
     is_file,
     is_journal,
 )
-from kreassign.operations.snapshot import Overview, SnapshotAnswers, SnapshotOutputs, overview, store_snapshot
+from kreassign.operations.snapshot import (
+    SECOND_LOOK,
+    Overview,
+    SnapshotAnswers,
+    SnapshotOutputs,
+    overview,
+    store_snapshot,
+)
 from kreassign.operations.verify import Verification, verify_plan, verify_run
 from kreassign.report.text import format_bytes
 
@@ -101,6 +108,8 @@ def _figures(seen: Overview) -> Iterator[str]:
     yield f"{counted(seen.partitions, 'partition')} of {counted(seen.topics, 'topic')}: {states}"
     if seen.unread:
         yield f"{counted(seen.unread, 'broker or topic', 'brokers or topics')} could not be read and are not counted"
+    if seen.alone is not None:
+        yield f"{SECOND_LOOK} could not be read: {seen.alone}"
 
 
 def _latest(cluster: ClusterOptions, seen: Overview | None, state_dir: Path) -> RunHistory | None:
