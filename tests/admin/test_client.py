@@ -87,6 +87,10 @@ def test_elections_of_more_than_5000_partitions_go_in_several_requests(node: Lis
     node.answers[api.ELECT_LEADERS] = elect
     assert connect(node).elect_leaders(many(5_001)).ok.keys() == many(5_001).keys()
     assert connect(node).elect_leaders([]) == model.Batch()
+    before = len(node.asked)
+    assert len(connect(node).elect_leaders([*many(5_001), *many(5_001)])) == 5_001
+    again = [asked.message for asked in node.asked[before:] if asked.api is api.ELECT_LEADERS]
+    assert sum(len(entry.partitions) for message in again for entry in message.topic_partitions) == 5_001
 
 
 def test_partitions_refused_in_any_part_are_told_with_the_others(node: Listener, connect: Connect) -> None:

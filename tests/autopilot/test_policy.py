@@ -39,6 +39,8 @@ WRONG = {
     "[clients]\nqueries = 'a < 1'": "'queries' is 'a < 1'; it must be a list of conditions",
     "[clients]\nqueries = ['a < 1']": "p.toml: [clients]: queries about clients need the address of a Prometheus",
     "[clients]\nurl = 'prometheus'": "p.toml: [clients]: ",
+    "[slow-broker]\nmetric = 'm'\n[clients]\ncommand = 'c'": "p.toml: [clients]: queries about clients need",
+    "[clients]\ncommand = 'c'\nurl = 'https://p:9090'": "p.toml: [clients]: queries about clients need",
     "[slow-broker]\nmetric = 'm'": "p.toml: [clients]: queries about clients need the address of a Prometheus",
     "[clients]\nurl = 'https://p:9090'": "p.toml: [clients]: queries about clients need the address of a Prometheus",
     '[clients]\ncommand = "check \'"': "'command' is \"check '\" (No closing quotation); it must be a command",

@@ -57,7 +57,12 @@ def test_many_brokers_with_long_writes_are_only_told() -> None:
 
 
 @pytest.mark.parametrize(
-    "silent", [Unknown("no answer"), Known({broker: WELL[broker] for broker in WELL if broker != 3})]
+    "silent",
+    [
+        Unknown("no answer"),
+        Known({broker: WELL[broker] for broker in WELL if broker != 3}),
+        Known({broker: WELL[broker] for broker in (3, 4)}),
+    ],
 )
 def test_a_slow_broker_is_not_well_while_its_metric_is_silent(silent: Asked[Mapping[int, WriteTime]]) -> None:
     slow = Known({**WELL, 3: WriteTime(2.0, 0.2)})
@@ -69,8 +74,21 @@ def test_a_slow_broker_is_not_well_while_its_metric_is_silent(silent: Asked[Mapp
                       lambda now_s: replace(cluster(0, LISTS), write_times=world(now_s)))  # fmt: skip
     watched.watch(3 * HOUR)
     assert SLOW_3 in {one.name for one in watched.memory.open}
-    (told,) = (one.what for one in watched.messages if one.name == Name(Kind.UNREAD, "cluster"))
-    assert "write times of brokers" in told
+    (told,) = (one.what for one in watched.messages if one.name == Name(Kind.UNREAD, "write times"))
+    assert "write times of broker" in told
+
+
+def test_a_broker_that_stays_slow_is_not_well_once_that_is_usual() -> None:
+    """After 17 hours a tenth of its week is slow."""
+    times = {**WELL, 3: WriteTime(2.0, 0.2)}
+
+    def world(now_s: float) -> Asked[Mapping[int, WriteTime]]:
+        return Known(times if now_s < 17 * HOUR else {**WELL, 3: WriteTime(2.0, 2.0)})
+
+    watched = Watched("[slow-broker]\nmetric = 'm'\n[clients]\nurl = 'https://p:9090'\n",
+                      lambda now_s: replace(cluster(0, LISTS), write_times=world(now_s)))  # fmt: skip
+    watched.watch(24 * HOUR)
+    assert SLOW_3 in {one.name for one in watched.memory.open}
 
 
 def answered(server: FakePrometheus, *series: tuple[dict[str, str], str], policy: str = "") -> object:
@@ -92,6 +110,7 @@ def test_write_times_are_read_by_the_label_with_the_broker() -> None:
     ([({"broker": "3"}, "1"), ({"broker": "3"}, "2")], "the query yields 2 series, some with the same label broker"),
     ([({"instance": "b3:9404"}, "1")], "label broker of the metric has no ids of brokers"),
     ([({"broker": "three"}, "1")], "label broker of the metric has no ids of brokers"),
+    ([({"broker": "3"}, "1"), ({"broker": "03"}, "2")], "some series have the same broker as label broker"),
 ])  # fmt: skip
 def test_series_that_name_no_brokers_are_unknown(series: list[tuple[dict[str, str], str]], why: str) -> None:
     with prometheus() as server:

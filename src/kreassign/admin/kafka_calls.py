@@ -371,7 +371,8 @@ class KafkaCalls:
             call = partition_calls.elect_leaders(wanted, election_type).confirmed(confirm)
             return self._session.call(call, To.CONTROLLER, timeout_ms)
 
-        return send(None) if partitions is None else _in_parts(partitions, PARTITIONS_PER_REQUEST, send)
+        # A partition that is named twice would be elected by one part, and need no election in the next.
+        return send(None) if partitions is None else _in_parts(dict.fromkeys(partitions), PARTITIONS_PER_REQUEST, send)
 
     # --- configuration ----------------------------------------------------------------------------------------
 

@@ -42,7 +42,7 @@ from kreassign.autopilot.symptoms import (
     sees_placement,
     sees_whole_placement,
 )
-from kreassign.autopilot.write_times import unread_text
+from kreassign.autopilot.write_times import SUBJECT, unread_text
 from kreassign.errors import InputError
 from kreassign.model import NO_LEADER, LogDir, Partition
 from kreassign.model.disks import HELD, disks
@@ -60,10 +60,12 @@ class Detector(NamedTuple):
 
 
 def _unread(look: Look) -> Iterator[Symptom]:
-    times = unread_text(look.now, look.policy.slow_broker)
-    if unread := "; ".join(filter(None, (look.now.unread(), times))):
-        seen = f"could not be read: {unread}; what that hides is neither found nor repaired"
-        yield Symptom(CLUSTER, seen, *patience(Kind.UNREAD, look.policy))
+    """Write times by themselves: a broker without an exporter would keep the finding open, and the next one untold."""
+    found = {CLUSTER: look.now.unread(), SUBJECT: unread_text(look.now, look.policy.slow_broker)}
+    for subject, unread in found.items():
+        if unread:
+            seen = f"could not be read: {unread}; what that hides is neither found nor repaired"
+            yield Symptom(subject, seen, *patience(Kind.UNREAD, look.policy))
 
 
 # Brokers that are gone: one, or many.

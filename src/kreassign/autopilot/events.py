@@ -41,7 +41,8 @@ _SUBJECTS: Mapping[Kind, tuple[str, str]] = MappingProxyType({
     **dict.fromkeys(Kind, ("broker [0-9]+", "broker 3")),
     **dict.fromkeys((Kind.DISK_FILLS, Kind.DIRECTORY_FAILED), ("broker [0-9]+:.+", "broker 3:/data/d0")),
     Kind.SLOW_BROKER: ("broker [0-9]+|cluster", "broker 3"),
-    **dict.fromkeys((Kind.UNREAD, Kind.MANY_GONE, Kind.PLACEMENT, Kind.BAND_LEFT, Kind.LEADERS), (CLUSTER, CLUSTER)),
+    Kind.UNREAD: ("cluster|write times", CLUSTER),
+    **dict.fromkeys((Kind.MANY_GONE, Kind.PLACEMENT, Kind.BAND_LEFT, Kind.LEADERS), (CLUSTER, CLUSTER)),
 })  # fmt: skip
 """Forms of the subjects of each kind, with an example."""
 

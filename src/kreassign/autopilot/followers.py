@@ -115,15 +115,16 @@ def slow_broker(look: Look) -> Iterator[Symptom]:
     yield from _flapping_followers(look)
     policy, (followed, lagging, _) = look.policy.slow_broker, _followed(look)
     # There is nothing to take from brokers that lead nothing; but one that its leaders left is not well by that.
-    known = {one.name.broker for one in slow_brokers(look.memory) if _is_told(one)}
-    judged = known | {one.leader for one in look.now.placed}
+    told = {one.name.broker for one in slow_brokers(look.memory) if _is_told(one)}
+    judged = told | {one.leader for one in look.now.placed}
     slow = {
         broker: f"{lagging[broker]} of the {count} replicas that it follows are out of sync"
         for broker, count in followed.items()
         if broker in judged and lagging[broker] / count >= policy.lagging_share
     }
-    by_metric = {broker: slow_text(look.now, policy, broker) for broker in judged & look.now.live}
-    slow = {broker: text for broker, text in by_metric.items() if text is not None} | slow
+    for broker in judged & look.now.live:
+        if (text := slow_text(look.now, policy, broker, was_told=broker in told)) is not None:
+            slow.setdefault(broker, text)
     share = len(slow) / max(1, len(look.now.live))
     why = "" if share <= policy.most_share or len(slow) == 1 else f"{share:.0%} of the brokers are slow at once"
     back = returned(look.memory, look.now.at_ms)

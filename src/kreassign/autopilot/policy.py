@@ -531,7 +531,9 @@ def _contradictions(name: str, found: Policy) -> Iterator[str]:
     """Sentences about lines that do not fit together."""
     clients = found.clients
     try:
-        if not (found.clients.guard or found.write_times) and (clients.url or clients.login or clients.ca):
+        guards = [one for one in (clients.guard, found.write_times) if one is not None]
+        has_address = clients.url or clients.login or clients.ca
+        if has_address and not any(one.queries for one in guards):
             ClientGuard((), clients.url or None, clients.login or None, clients.ca or None)
     except InputError as error:
         yield f"{name}: [clients]: {error}"

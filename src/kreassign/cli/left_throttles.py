@@ -51,7 +51,10 @@ def remove_left(cluster: ClusterOptions, state_dir: Path, output_format: str, *,
 
 
 def _lines(found: LeftThrottles) -> Iterator[str]:
-    yield f"{counted(len(found.left), 'setting')} of throttles left behind:" if found.left else "no throttle was left"
+    if found.left:
+        yield f"{counted(len(found.left), 'setting')} of throttles left behind:"
+    elif not (found.needed or found.unread):
+        yield "no throttle was left"
     yield from (f"  {one}" for one in found.left)
     for title, sentences in (("needed, so they stay:", found.needed), ("not known:", found.unread)):
         if sentences:

@@ -149,11 +149,14 @@ def write_times(policy: Policy, clock: Clock) -> Asked[Mapping[int, WriteTime]]:
     try:
         now, usual = ask_series(guard, policy.slow_broker.label, lambda path: read_text(Path(path)), clock)
         shared = now.keys() & usual.keys()
-        return Known({parse_whole(one): WriteTime(now[one], usual[one]) for one in shared})
+        found = {parse_whole(one): WriteTime(now[one], usual[one]) for one in shared}
     except ValueError:
         return Unknown(f"label {policy.slow_broker.label} of the metric has no ids of brokers")
     except InputError as error:
         return Unknown(str(error))
+    if len(found) < len(shared):
+        return Unknown(f"some series have the same broker as label {policy.slow_broker.label}")
+    return Known(found)
 
 
 def _brake(client: AdminClient) -> Perhaps[Brake]:

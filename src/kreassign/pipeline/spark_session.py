@@ -315,7 +315,7 @@ def _is_local(master: str | None) -> bool:
 
 def begin_log(file: Path) -> None:
     """Put a long log away as `spark.log.1`, in place of an older one: a load an hour adds to it for years."""
-    with suppress(FileNotFoundError):
+    with suppress(OSError):  # a log that cannot be put away is added to
         if file.stat().st_size > MOST_LOG_BYTES:
             file.replace(file.with_name(f"{file.name}.1"))
 

@@ -163,6 +163,23 @@ def test_a_plan_that_cancels_first_is_sent_if_a_move_has_just_ended(
     }
 
 
+def test_a_plan_is_sent_after_a_move_that_only_added_has_ended(tool: ToolOnTwin, tmp_path: Path) -> None:
+    """Its last list has all that it had while it moved."""
+    wider = {BAR: (1, 0, 2)}
+    tool.admin.incremental_alter_configs(topic_changes(move_map({}, wider, {BAR: (1, 0)}))).raise_if_any()
+    tool.admin.alter_partition_reassignments(dict(wider)).raise_if_any()
+
+    def end_moves(request: Request) -> None:
+        if request.key == REASSIGN.key:
+            tool.transport.before = lambda _request: None
+            tool.admin.incremental_alter_configs(clear_broker_changes(range(4))).raise_if_any()
+            tool.twin.advance(600_000)
+
+    tool.transport.before = end_moves
+    tool.execute_with_options({BAR: (3, 1)}, tmp_path, "--additional", "--cancel-first")
+    assert tool.admin.list_partition_reassignments()[BAR].target == (3, 1)
+
+
 def test_a_plan_that_cancels_first_is_not_sent_while_brokers_show_the_move(tool: ToolOnTwin, tmp_path: Path) -> None:
     schedule_faults(tool.twin, [read_fault("stale-answers:DescribeTopicPartitions@0s")])
     tool.twin.advance(1)

@@ -91,6 +91,13 @@ def test_a_thawed_broker_knows_what_it_knew_until_it_has_caught_up() -> None:
     assert not twin.metadata.brokers[2].fenced
 
 
+def test_an_unregistered_broker_has_no_directory_that_could_fail() -> None:
+    twin = broken("unregister:2@1s")
+    twin.advance(2_000)
+    with pytest.raises(InputError, match="log directory /data/2/d0 of broker 2, which has"):
+        schedule_faults(twin, [read_fault("fail:2:/data/2/d0@1s")])
+
+
 def test_a_frozen_broker_cannot_be_frozen_or_stopped_but_killed() -> None:
     twin = broken()
     twin.freeze(0)

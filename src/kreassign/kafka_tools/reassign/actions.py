@@ -425,8 +425,8 @@ def _cancel_first(
 
 def _shows(move: OngoingReassignment, listed: tuple[int, ...], *, has_ended: bool) -> bool:
     """True if a broker may still show a move that was cancelled, or has ended before; that may be at any list."""
-    if has_ended:
-        return bool(move.adding) and set(listed) == set(move.replicas)
+    if has_ended:  # a move that only adds, or only removes, has all of its replicas at one of its ends
+        return bool(move.adding and move.removing) and set(listed) == set(move.replicas)
     return set(listed) != set(move.sources)
 
 

@@ -38,11 +38,10 @@ class MovingCopy:
 
 @dataclass(frozen=True, slots=True)
 class CopyPoll:
-    """A copy at one poll; `source` is the broker that sends it, None without a leader."""
+    """A copy at one poll."""
 
     sample: Sample
     lag_records: int
-    source: int | None
 
 
 _UNREAD = Estimate(0, None)
@@ -53,10 +52,11 @@ _UNREAD = Estimate(0, None)
 class CopyHistory:
     """Observations of each copy, and the reassignments that never end according to the last poll.
 
-    A copy that the last poll could not read has none.
+    A copy that the last poll could not read has none. `senders` are those of the last poll, None without a leader.
     """
 
     copies: dict[MovingCopy, list[CopyPoll]] = field(default_factory=dict)
+    senders: dict[MovingCopy, int | None] = field(default_factory=dict)
     endless: dict[TopicPartition, OngoingReassignment] = field(default_factory=dict)
 
     def has_no_end(self, copy: MovingCopy) -> bool:
@@ -86,12 +86,13 @@ def _poll(client: ToolClient, request: ProgressRequest, clock: Clock, history: C
     seen = _reassigned(ongoing, client.statuses(ongoing)) | _between_directories(_log_dirs(client, request))
     for copy in history.copies.keys() - seen.keys():
         del history.copies[copy]
-    for copy, amounts in seen.items():
+    history.senders = {copy: source for copy, (_amounts, source) in seen.items()}
+    for copy, (amounts, _source) in seen.items():
         if amounts is None:
             history.copies[copy] = []
             continue
-        done, left, lag_records, source = amounts
-        history.copies.setdefault(copy, []).append(CopyPoll(Sample(now_ms, done, left), lag_records, source))
+        done, left, lag_records = amounts
+        history.copies.setdefault(copy, []).append(CopyPoll(Sample(now_ms, done, left), lag_records))
 
 
 def _log_dirs(client: ToolClient, request: ProgressRequest) -> Mapping[int, tuple[LogDir, ...]]:
@@ -104,36 +105,34 @@ def _log_dirs(client: ToolClient, request: ProgressRequest) -> Mapping[int, tupl
     )
 
 
-_Amounts = tuple[int, int | None, int, int | None] | None
-"""Bytes done and left, records behind, and the sender; None if they could not be read."""
+_Amounts = tuple[int, int | None, int] | None
+"""Bytes done and left, and records behind; None if they could not be read."""
+_Seen = dict[MovingCopy, tuple[_Amounts, int | None]]
+"""Copies with their amounts and sender."""
 
 
 def _reassigned(
     ongoing: Mapping[TopicPartition, OngoingReassignment],
     statuses: Mapping[TopicPartition, tuple[ReplicaStatus, ...]],
-) -> dict[MovingCopy, _Amounts]:
-    found: dict[MovingCopy, _Amounts] = {}
+) -> _Seen:
+    found: _Seen = {}
     for partition, move in ongoing.items():
         reported = {status.broker: status for status in statuses.get(partition, ())}
         leader = next((status for status in reported.values() if status.is_leader), None)
         for broker in move.adding:
             status = reported.get(broker)
             done_bytes = None if status is None else status.done_bytes(leader)
-            source = None if leader is None else leader.broker
             found[MovingCopy(partition, broker)] = (
-                None
-                if status is None or done_bytes is None
-                else (done_bytes, status.lag_bytes, status.lag_records, source)
+                None if status is None or done_bytes is None else (done_bytes, status.lag_bytes, status.lag_records),
+                None if leader is None else leader.broker,
             )
     return found
 
 
-def _between_directories(answers: Mapping[int, tuple[LogDir, ...]]) -> dict[MovingCopy, _Amounts]:
+def _between_directories(answers: Mapping[int, tuple[LogDir, ...]]) -> _Seen:
     return {
         MovingCopy(copy.topic_partition, broker, log_dir.path): (
-            copy.size_bytes,
-            _left(copy, log_dirs),
-            copy.offset_lag,
+            (copy.size_bytes, _left(copy, log_dirs), copy.offset_lag),
             broker,
         )
         for broker, log_dirs in answers.items()
@@ -159,7 +158,7 @@ def _left(future: LogDirReplica, log_dirs: Iterable[LogDir]) -> int | None:
 def _shown(history: CopyHistory, at_ms: int, request: ProgressRequest) -> str:
     copies = history.copies
     rows = [_row(copy, copies[copy], has_no_end=history.has_no_end(copy)) for copy in sorted(copies)]
-    loads = by_broker((copy, None if seen is None else seen.source, now) for copy, seen, now, _has_no_end in rows)
+    loads = by_broker((copy, history.senders[copy], now) for copy, _seen, now, _has_no_end in rows)
     if request.as_json and request.by_broker:
         brokers = [{"broker": broker, **{way: asdict(flow) for way, flow in load.items()}} for broker, load in loads]
         return json.dumps({"at_ms": at_ms, "brokers": brokers})

@@ -167,7 +167,8 @@ def _need_other(twin: Twin, other: int, broker: int) -> None:
 
 
 def _need_dir(twin: Twin, path: str, broker: int) -> None:
-    known = [log_dir.path for log_dir in twin.metadata.brokers[broker].log_dirs]
+    registered = twin.metadata.brokers.get(broker)
+    known = [] if registered is None else [log_dir.path for log_dir in registered.log_dirs]
     if path not in known:
         raise InputError(f"a fault names log directory {path} of broker {broker}, which has {known}")
 
