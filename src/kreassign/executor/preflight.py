@@ -119,7 +119,7 @@ def _of_rates(rates: ThrottleRates, cluster: Cluster) -> Iterator[str]:
         yield f"a throttle of {slowest} B/s would never let it end"
     for one in rates.per_broker:
         if one.broker not in cluster.broker_ids:
-            yield f"{not_live(one.broker, cluster.broker_ids)}, and it is given a rate"
+            yield f"a rate of its own is given, but {not_live(one.broker, cluster.broker_ids)}"
 
 
 def _of_assignment(assignment: PartitionAssignment, view: ClusterNow) -> Iterator[str]:

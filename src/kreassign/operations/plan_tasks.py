@@ -20,7 +20,7 @@ from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.plan_facts import NOT_SAID, UNKNOWN_ORIGIN, PlanOrigin
 from kreassign.model.requests import NewPartitions, NewTopic
 from kreassign.model.run import RunHistory
-from kreassign.model.text import parse_whole, shortened
+from kreassign.model.text import format_amount, parse_whole, shortened
 from kreassign.operations.plan_files import Assignments, named
 from kreassign.operations.plan_inputs import Inputs
 from kreassign.planner import Evaluation, evaluate, solve, tasks
@@ -441,7 +441,8 @@ class Savings:
     def __str__(self) -> str:
         if self.before is None or self.after is None:
             return "what a rebalance would copy is not known: no plan keeps the rules"
-        return f"a rebalance copies {self.before} bytes before, and {self.after} after this"
+        before, after = (format_amount(one, "B") for one in (self.before, self.after))
+        return f"a rebalance copies {before} before, and {after} after this"
 
     @property
     def saved(self) -> int | None:

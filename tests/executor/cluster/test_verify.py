@@ -79,7 +79,7 @@ def test_a_copy_in_sync_of_which_less_than_half_is_there_is_a_finding() -> None:
     assert verify(PLAN, found(5_000_000)) == verify(PLAN, found(20_000_000)) == ()
     (finding,) = verify(PLAN, found(4_999_999))
     assert finding.kind is FindingKind.SIZE
-    assert finding.sentence.startswith("the copy on broker 2 has 4999999 bytes, that of the leader 10000000")
+    assert finding.sentence.startswith("the copy on broker 2 has 5 MB, that of the leader 10 MB")
 
 
 def test_small_copies_may_differ() -> None:

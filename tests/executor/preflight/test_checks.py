@@ -167,7 +167,7 @@ def test_a_throttle_that_lets_nothing_through_is_refused() -> None:
 
 def test_a_rate_for_a_broker_that_is_not_there_is_refused() -> None:
     assert violations(plan(to(T0, 1, 2)), SITUATION, ThrottleRates(None, (BrokerRate(7, 5),))) == (
-        "broker 7 is not live; live brokers are [0, 1, 2], and it is given a rate",
+        "a rate of its own is given, but broker 7 is not live; live brokers are [0, 1, 2]",
     )
 
 

@@ -75,7 +75,7 @@ def test_a_copy_waits_for_room_on_its_disk() -> None:
     )
     assert chosen.starting == (_partition(0),)
     assert chosen.waiting == (
-        WaitingMove(_partition(1), "log directory /d of broker 9 has 20 bytes to promise, and a copy needs 40"),
+        WaitingMove(_partition(1), "log directory /d of broker 9 has 20 B left for copies, and this one needs 40 B"),
     )
 
 
@@ -120,16 +120,16 @@ def test_copies_fit_whichever_of_equal_directories_kafka_chooses() -> None:
         supplies=(DiskBudget.after(free, [], replica_counts=counts),),
     )  # fmt: skip
     assert chosen.starting == (_partition(0),)
-    assert "log directory /b of broker 9 has 400 bytes" in chosen.waiting[0].reason
+    assert "log directory /b of broker 9 has 400 B left" in chosen.waiting[0].reason
 
 
 def test_a_copy_that_never_catches_up_goes_where_kafka_chooses_neither() -> None:
     never = replace(_anywhere(0, 60), write_bytes_per_s=10.0)
     free, counts = {("log_dir", (9, "/a")): 600, ("log_dir", (9, "/b")): 400}, {(9, "/a"): 3, (9, "/b"): 3}
     empty = DiskBudget.after(free, [], 10, replica_counts=counts)
-    assert "a copy never catches up with what is written" in (empty.refuses(never) or "")
+    assert "this one never catches up with what is written" in (empty.refuses(never) or "")
     beside_one = DiskBudget.after(free, [never], 10, replica_counts=counts)
-    assert "has 0 bytes to promise, and a copy needs 5" in (beside_one.refuses(_anywhere(1, 5)) or "")
+    assert "has 0 B left for copies, and this one needs 5 B" in (beside_one.refuses(_anywhere(1, 5)) or "")
 
 
 def test_a_copy_that_has_arrived_in_a_directory_counts_there_once() -> None:

@@ -190,8 +190,8 @@ def told(run: Played) -> list[str]:
 
 
 TOLD = (
-    "disks have no space for any of 3 moves: a-0 waits because log directory /d of broker 3 has 20 bytes to promise, "
-    "and a copy needs 1000"
+    "disks have no space for any of 3 moves: a-0 waits because log directory /d of broker 3 has 20 B left for copies, "
+    "and this one needs 1 kB"
     "; brokers 2 -> 3 -> 2 wait for each other; free space there, or `kreassign cancel` and replan"
 )
 ALONE = TOLD.replace("any of 3 moves", "the move that waits").replace("; brokers 2 -> 3 -> 2 wait for each other", "")
@@ -215,7 +215,7 @@ def test_full_directories_make_brokers_wait_for_each_other_too() -> None:
     rooms = [(broker, path, 10_000, left) for broker, left in ((2, 10), (3, 20)) for path in ("/d", "/e")]
     health = space(*((broker, path, total, 9_000 if path == "/e" else left) for broker, path, total, left in rooms))
     (sentence,) = told(stuck(health, *NAMED))
-    assert "a-0 waits because log directory /d of broker 3 has 20 bytes to promise" in sentence
+    assert "a-0 waits because log directory /d of broker 3 has 20 B left for copies" in sentence
     assert "; brokers 2 -> 3 -> 2 wait for each other" in sentence
 
 
@@ -260,7 +260,7 @@ def test_a_run_fills_no_disk_and_says_what_it_waits_for(tmp_path: Path) -> None:
     found = rig.run(rig.prepared(dict.fromkeys(range(3), (4, 1))))
     assert [one.status for one in found.moves] == ["complete", "complete", "cancelled"]
     (story,) = [problem for problem in found.problems if "disks have no space" in problem]
-    assert "t-2 waits because log directory /data/4/d1 of broker 4 has 1399999 bytes to promise" in story
+    assert "t-2 waits because log directory /data/4/d1 of broker 4 has 1.4 MB left for copies" in story
 
 
 def test_copies_of_others_have_their_room_before_those_of_a_run(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_a_broker_without_room_takes_nothing_of_any_partition() -> None:
     loads = [partition(0, 1, 9, gigabytes=10), partition(1, 1, 9, gigabytes=15), partition(2, 2, gigabytes=10)]
     lists, refused = replaced(posed(hosts, loads), 9, 0, 1)
     assert (lists[0], lists[1]) == ((1, 9), (1, 2)), "the larger one comes first"
-    assert refused == {0: "no other broker has room for 10000000000 bytes"}
+    assert refused == {0: "no other broker has room for 10 GB"}
 
 
 def test_a_successor_is_of_the_broker_set_of_the_partition() -> None:

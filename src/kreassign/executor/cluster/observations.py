@@ -23,6 +23,7 @@ from kreassign.model import (
 )
 from kreassign.model.plan_facts import is_another
 from kreassign.model.run import LogDirTarget
+from kreassign.model.text import format_amount
 
 # Log directories in a run: the target directory of each copy, and where the copy is.
 #
@@ -382,7 +383,8 @@ def _of_sizes(name: TopicPartition, facts: Facts) -> Iterator[Difference]:
         size = facts.sizes.get(TopicPartitionReplica(broker, *name), leader)
         if size < leader * SMALL and leader - size > SMALL_BYTES:
             sentence = (
-                f"the copy on broker {broker} has {size} bytes, that of the leader {leader}; compare their offsets"
+                f"the copy on broker {broker} has {format_amount(size, 'B')}, that of the leader "
+                f"{format_amount(leader, 'B')}; compare their offsets"
             )
             yield Difference(str(name), FindingKind.SIZE, sentence)
 

@@ -17,6 +17,7 @@ from typing import ClassVar
 
 from kreassign.model import TopicPartition, TopicPartitionReplica
 from kreassign.model.pace import Cap, Caps
+from kreassign.model.text import format_amount
 
 # A move as pacing sees it.
 
@@ -312,8 +313,11 @@ class DiskBudget:
         end, left = next(((end, left) for end, left in self._left(move, needed) if needed > left), (None, 0.0))
         if end is None:
             return None
-        much = f"needs {int(needed)}" if needed < NEVER_BYTES else "never catches up with what is written"
-        return f"{_words(end[1])} has {max(0, int(left))} bytes to promise, and a copy {much}"
+        has, needs = (format_amount(amount, "B") for amount in (max(0.0, left), needed))
+        if has == needs:  # by so little that three digits do not show it
+            has, needs = (f"{max(0, int(amount)):,} B" for amount in (left, needed))
+        much = f"needs {needs}" if needed < NEVER_BYTES else "never catches up with what is written"
+        return f"{_words(end[1])} has {has} left for copies, and this one {much}"
 
     def _ends(self, move: PacedMove) -> Iterator[Endpoint]:
         """Ends of the copies: log directories, where they are known, else brokers."""

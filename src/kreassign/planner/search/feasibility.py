@@ -266,8 +266,8 @@ def refuse_unplaced(problem: Problem, encoding: Encoding, state: State, slots: I
     missing = int(problem.partitions.size_bytes[encoding.owners[slots]].sum())
     names = _names(problem, np.unique(encoding.owners[slots]))
     raise Infeasible(
-        f"{counted(len(slots), 'replica')} ({missing} bytes) must be placed and no broker may take them: {names}; "
-        + "; ".join((*(sentence for _, sentence in reasons), *_closed(problem))),
+        f"{counted(len(slots), 'replica')} ({format_amount(missing, 'B')}) must be placed and no broker may take them: "
+        f"{names}; " + "; ".join((*(sentence for _, sentence in reasons), *_closed(problem))),
         goals=tuple(dict.fromkeys(goal for goal, _ in reasons)),
     )
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from kreassign.errors import IllegalPlan, InputError
 from kreassign.model import TopicPartition
 from kreassign.model.load import CPU_PER_COPY, CPU_PER_READ, CPU_PER_WRITE
-from kreassign.model.text import counted
+from kreassign.model.text import counted, format_amount
 from kreassign.planner.arrays import NOWHERE, BoolArray, BytesArray, FloatArray, IntArray
 from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.goals import DISK
@@ -330,7 +330,7 @@ class _Successors:
                 "no other broker of its broker set may take it",
             ),
             ((in_rack < limit) | was_over, "every other broker is in a rack that has a replica of it"),
-            (self._bytes + size <= self._room, f"no other broker has room for {size} bytes"),
+            (self._bytes + size <= self._room, f"no other broker has room for {format_amount(size, 'B')}"),
         ):
             allowed = allowed & rule
             if not allowed.any():
