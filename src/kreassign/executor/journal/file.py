@@ -1,8 +1,8 @@
 """Read a journal as a SQLite file: events as JSON in rows, chained by digests, and snapshots of the run.
 
-Application id 0x6B726561 ("krea"), user version 8, WAL mode, so that other processes can read while the run writes.
-A file that is not a journal, has gaps or a broken chain is refused with JournalDamaged: going on from incomplete
-records could repeat or skip changes. A journal of another version is refused.
+Application id 0x6B726561 ("krea"), user version `VERSION`, WAL mode, so that other processes can read while the run
+writes. A file that is not a journal, has gaps or a broken chain is refused with JournalDamaged: going on from
+incomplete records could repeat or skip changes. A journal of another version is refused.
 
 `events` and `requests` are append-only; of `snapshots` the two latest are kept (`CREATE`, `CREATE_SNAPSHOTS`).
 
@@ -122,8 +122,8 @@ def _hints(wanted: type) -> dict[str, Any]:
 
 
 APPLICATION_ID = 0x6B726561
-VERSION = 11
-"""Version of the tables and events of a journal."""
+VERSION = 12
+"""Version of the tables and events of a journal, and of the rules that make a run of them."""
 
 
 class Form(NamedTuple):
