@@ -416,6 +416,7 @@ def move_history(record: MoveRecord, estimate: Estimate | None = None) -> MoveHi
         topic_id=move.topic_id,
         former_targets=tuple(one.before for one in record.replans),
         made_by_others=record.made_by_others,
+        may_have_made_target=record.may_have_made_target,
         estimate=estimate,
     )
 

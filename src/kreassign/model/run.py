@@ -246,6 +246,7 @@ class MoveHistory:
     `log_dirs` are the copies whose directory the plan names. `topic_id` is None if unknown.
     `former_targets` are earlier targets, in order, before it was planned again because a destination was lost.
     `made_by_others` is the list to which others led it last, as the plan does; () if they never did.
+    It `may_have_made_target` unless nothing that the run sent can have led the partition to the list of the target.
     `estimate` is the progress of its copies; None if it copies nothing, or the run was read without progress.
     """
 
@@ -266,6 +267,7 @@ class MoveHistory:
     former_targets: tuple[tuple[int, ...], ...] = ()
     estimate: Estimate | None = None
     made_by_others: tuple[int, ...] = ()
+    may_have_made_target: bool = False
 
     @property
     def topic_partition(self) -> TopicPartition:

@@ -9,7 +9,10 @@ ORIGINAL, TARGET = (0, 1), (2, 1)
 
 
 def move(number: int, status: str = "complete", submitted_ms: int | None = 5) -> MoveHistory:
-    return MoveHistory("t", number, ORIGINAL, TARGET, (2,), 1_000, submitted_ms, None, 0, status, None)
+    done = status == "complete"
+    return MoveHistory(
+        "t", number, ORIGINAL, TARGET, (2,), 1_000, submitted_ms, None, 0, status, None, may_have_made_target=done
+    )
 
 
 def now(*replicas: tuple[int, ...]) -> dict[TopicPartition, Partition]:
@@ -28,6 +31,15 @@ def test_a_cancelled_move_gets_the_order_back_without_a_copy() -> None:
     back = rollback_plan([move(0, "cancelled")], now((1, 0)))
     assert back.plan.replicas == {TopicPartition("t", 0): ORIGINAL}
     assert (back.copy_count, back.copied_bytes) == (0, 0)
+
+
+def test_a_failed_move_is_undone_only_if_it_may_have_made_its_target() -> None:
+    failed = move(0, "failed")
+    back, left = (rollback_plan([replace(failed, may_have_made_target=made)], now(TARGET)) for made in (True, False))
+    assert back.plan.replicas == {TopicPartition("t", 0): ORIGINAL}
+    assert (len(left.plan), left.skipped) == (
+        0, ("t-0: its replicas are [2, 1], changed since by somebody else; look at it",)
+    )  # fmt: skip
 
 
 def test_a_rollback_goes_no_further_back_than_what_others_made() -> None:

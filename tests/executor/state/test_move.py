@@ -263,6 +263,71 @@ def test_a_move_that_was_refused_for_good_leaves_nothing_to_undo() -> None:
     assert (record.status, record.submitted_ms) == ("failed", None)
 
 
+def failed_between_steps() -> MoveRecord:
+    """The first step is made; the second one was not sent."""
+    record = at(UNDER_WAY, steps=STEPS)
+    after(record, observed(ARRIVED))
+    record.fail(6_000, "lost")
+    return record
+
+
+def failed_at_last_step() -> MoveRecord:
+    record = at(UNDER_WAY, steps=STEPS)
+    after(record, observed(ARRIVED))
+    record.sent(6_000, RUN)
+    record.refused(6_000, "no")
+    return record
+
+
+def failed_with_refused_list() -> MoveRecord:
+    """Its copy between directories was given up."""
+    record = at(SENT, WITHIN)
+    record.refused(2_000, "no", is_begun=True)
+    record.cancelled(6_000)
+    return record
+
+
+def failed_after_others_began_again() -> MoveRecord:
+    record = at(CANCELLING, WITHIN, is_list_cancelled=True, given_up="lost")
+    after(record, observed())
+    after(record, observed(), 5_000 + DOUBT_MS)
+    return record
+
+
+def failed_after_postponement() -> MoveRecord:
+    record = postponed()
+    record.cancelled(5_000)
+    record.fail(6_000, "lost")
+    return record
+
+
+def failed_beside_others() -> MoveRecord:
+    """Its list was refused while others led it; its directories may have been taken."""
+    record = at(SENT, WITHIN)
+    record.submissions.answered("not now")
+    after(record, observed())
+    record.give_up(6_000, "lost")
+    return record
+
+
+@pytest.mark.parametrize("failed", [
+    failed_between_steps, failed_at_last_step, failed_with_refused_list, failed_after_others_began_again,
+    failed_after_postponement, failed_beside_others,
+])  # fmt: skip
+def test_a_failed_move_claims_no_target_to_which_nothing_led(failed: Callable[[], MoveRecord]) -> None:
+    record = failed()
+    assert record.status == MoveStatus.FAILED
+    assert record.submitted_ms is not None
+    assert not record.may_have_made_target
+
+
+@pytest.mark.parametrize("status", [SENT, UNDER_WAY])
+def test_a_failed_move_may_have_made_its_target_after_all(status: MoveStatus) -> None:
+    record = at(status)
+    record.fail(5_000, "lost")
+    assert record.may_have_made_target
+
+
 def test_a_move_that_others_cancel_after_all_is_sent() -> None:
     record = at(PLANNED)
     assert after(record, observed()) == PLANNED

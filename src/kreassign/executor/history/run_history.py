@@ -428,9 +428,9 @@ def _reason_to_leave(move: MoveHistory, partition: Partition | None, present: Pr
         return f"{OTHER_TOPIC}; that one is left as it is"
     # Cancelling restores the set of replicas, not their order; a complete move left its very list.
     left_by_cancelling = () if move.status is MoveStatus.COMPLETE else (set(move.undone_to), set(move.reached))
-    # What was cancelled, also by others, led to no target: they have made that list since.
-    has_no_target = move.status is MoveStatus.CANCELLED or move.is_changed_by_others
-    was_made = partition.replicas == move.target and not has_no_target
+    # What others cancelled led to no target: they have made that list since.
+    may_be_made = move.may_have_made_target and not move.is_changed_by_others
+    was_made = partition.replicas == move.target and may_be_made
     is_ours = was_made or set(partition.replicas) in left_by_cancelling
     is_back, later = partition.replicas == move.undone_to, present.changed_by.get(move.topic_partition)
     if is_back or (is_ours and later is None):

@@ -340,9 +340,16 @@ class MoveRecord:
 
     @property
     def is_unsent(self) -> bool:
-        """True if nothing that the run has sent can lead the list of its partition to its target."""
-        waits = self.status is MoveStatus.PLANNED and (self.was_list_cancelled or not self.was_cancelled)
-        return waits or self.was_refused
+        """True if nothing that the run has sent can lead the list of its partition to the target of its step."""
+        waits = self.submissions.count == 0 and (self.was_list_cancelled or not self.was_cancelled)
+        return waits or self.is_list_cancelled or self.submissions.was_refused
+
+    @property
+    def may_have_made_target(self) -> bool:
+        """True if what the run has sent led the list of its partition to its target, or may have, or still may."""
+        is_last = self.step.target == self.move.target and self.step_sent_ms is not None
+        may_lead = is_last and self.status is not MoveStatus.CANCELLED and not self.is_unsent
+        return self.status is MoveStatus.COMPLETE or may_lead
 
     @property
     def wait_for_others(self) -> str:
