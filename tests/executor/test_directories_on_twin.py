@@ -11,7 +11,7 @@ import pytest
 from kreassign.errors import Unreachable
 from kreassign.executor.cluster.observations import replica_locations
 from kreassign.executor.cluster.readings import partitions_of
-from kreassign.executor.events import CancelRequested, PlannedMove, RunStarted, SubmissionIntended
+from kreassign.executor.events import CancelRequested, PaceRequested, PlannedMove, RunStarted, SubmissionIntended
 from kreassign.executor.history.run_history import RollbackPlan, rollback_plan
 from kreassign.executor.journal import read_events
 from kreassign.executor.journal.file import event_from_json, event_to_json
@@ -25,7 +25,7 @@ from kreassign.model.error_codes import (
     NOT_CONTROLLER,
     UNKNOWN_SERVER_ERROR,
 )
-from kreassign.model.pace import Cap, Caps, Order, Pace
+from kreassign.model.pace import AtWindowEnd, Cap, Caps, Order, Pace, PaceChange, Schedule, Window
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.run import RunHistory
 from kreassign.model.throttle import NO_THROTTLE, ThrottleRates
@@ -34,6 +34,7 @@ from tests.executor.odd_port import (
     Answer,
     OddPort,
     Real,
+    as_it_is,
     each_refused,
     lost_on_the_way_back,
     lost_on_the_way_there,
@@ -355,6 +356,24 @@ def test_cancelling_leaves_a_list_that_others_lead_beside_its_directories(odd_ri
     found = odd_rig.run(throttle=RATE // 8)
     assert (found.state, odd_rig.futures, [*rig.client.list_partition_reassignments()]) == ("cancelled", {}, [tp(0)])
     assert rig.throttles == {}
+
+
+@pytest.mark.parametrize("wishes", ["wishes", "within"])
+def test_directory_copies_end_with_the_window_beside_a_refused_list(odd_rig: OddRig, wishes: str) -> None:
+    rig = odd_rig.rig
+    minute = rig.transport.now_ms() // 60_000
+    later = Window((minute + 5) % (24 * 60), (minute + 50) % (24 * 60))
+    change = PaceChange(hours=Schedule((later,), at_end=AtWindowEnd.CANCEL))
+    during: list[dict[int, str]] = []
+    odd_rig.odd.answer_always(ALTER, each_refused(NOT_CONTROLLER))
+    for seconds in (18, 40):
+        rig.between_steps(seconds, lambda: during.append(odd_rig.futures))
+    rig.ask_after(20, lambda at_ms, number: PaceRequested(at_ms, number, change))
+    rig.between_steps(60, lambda: odd_rig.odd.answer_always(ALTER, as_it_is))
+    found = odd_rig.run(getattr(odd_rig, wishes), throttle=RATE // 8)
+    assert ([bool(futures) for futures in during], found.state) == ([True, False], "done")
+    assert_in_place(rig, getattr(odd_rig, wishes))
+    odd_rig.assert_nothing_left()
 
 
 def cancel_now(at_ms: int, number: int) -> CancelRequested:

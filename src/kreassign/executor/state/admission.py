@@ -356,7 +356,7 @@ def postponed(run: Run, at_ms: int) -> Names:
     hours = run.control.pace.hours
     if not hours.are_limited or hours.at_end is not AtWindowEnd.CANCEL or _open_now(run, at_ms) is not None:
         return ()
-    moving = [record for record in run.moves.in_flight if record.status is MoveStatus.MOVING]
+    moving = [record for record in run.moves.in_flight if record.is_under_way]
     for record in moving:
         record.is_postponed = True
     return tuple(record.name for record in moving)

@@ -335,8 +335,17 @@ class MoveRecord:
 
     @property
     def was_refused(self) -> bool:
-        """True if each submission of its list was refused; directories, asked for before, may have been taken."""
-        return self.status in IN_FLIGHT and self.submissions.was_refused
+        """True if each submission of its list was refused; directories, asked for before, may have been taken.
+
+        A list that stays as it is has nothing to refuse: what copies then are its directories.
+        """
+        changes_list = self.step.target != self.step.original
+        return changes_list and self.status in IN_FLIGHT and self.submissions.was_refused
+
+    @property
+    def is_under_way(self) -> bool:
+        """True if there is something to cancel: its list, or beside a refused list copies between directories."""
+        return self.status is MoveStatus.MOVING or (self.status is MoveStatus.SENT and bool(self.rearranging))
 
     @property
     def is_unsent(self) -> bool:
@@ -378,9 +387,10 @@ class MoveRecord:
 
     @property
     def is_list_over(self) -> bool:
-        """True if nothing of its list is left to cancel: it was refused, cancelled, or others have changed it."""
+        """True if nothing of its list is left to cancel: it stays, or was refused, cancelled, or changed by others."""
         is_moving = self.observation is not None and self.observation.placement is PlacementState.MOVING
-        return self.is_diverged or self.is_list_cancelled or (self.is_failing and not is_moving)
+        stays = self.step.target == self.step.original
+        return stays or self.is_diverged or self.is_list_cancelled or (self.is_failing and not is_moving)
 
     @property
     def is_begun_again(self) -> bool:

@@ -406,16 +406,11 @@ def _wind_down(run: Run, actions: Sequence[tuple[MoveRecord, NextAction]], at_ms
         for record, action in actions
         if action is NextAction.CANCEL
         or (record.status is MoveStatus.SENT and action is NextAction.SUBMIT)
-        or (cancels_all and _is_under_way(record) and not record.is_diverged)
+        or (cancels_all and record.is_under_way and not record.is_diverged)
     )
     if cancelling:
         return Next(phases.Cancelling(), (instructions.CancelMoves(cancelling),))
     return _check_then_proceed(run, (), (), at_ms)
-
-
-def _is_under_way(record: MoveRecord) -> bool:
-    """True if there is something to cancel: its list, or beside a refused list copies between directories."""
-    return record.status is MoveStatus.MOVING or (record.status is MoveStatus.SENT and bool(record.rearranging))
 
 
 def _note_cancelling(run: Run, state: phases.Cancelling, event: events.CancelIntended) -> Next:
