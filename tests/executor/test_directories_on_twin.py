@@ -11,11 +11,20 @@ import pytest
 from kreassign.errors import Unreachable
 from kreassign.executor.cluster.observations import replica_locations
 from kreassign.executor.cluster.readings import partitions_of
-from kreassign.executor.events import CancelRequested, PaceRequested, PlannedMove, RunStarted, SubmissionIntended
+from kreassign.executor.events import (
+    CancelIntended,
+    CancelRequested,
+    Event,
+    PaceRequested,
+    PlannedMove,
+    RunStarted,
+    SubmissionIntended,
+)
 from kreassign.executor.history.run_history import RollbackPlan, rollback_plan
 from kreassign.executor.journal import read_events
 from kreassign.executor.journal.file import event_from_json, event_to_json
 from kreassign.executor.preflight import RunSettings, prepare
+from kreassign.executor.state import RunView
 from kreassign.model import Batch, TopicPartition, TopicPartitionReplica
 from kreassign.model.error_codes import (
     CLUSTER_AUTHORIZATION_FAILED,
@@ -355,6 +364,8 @@ def test_cancelling_leaves_a_list_that_others_lead_beside_its_directories(odd_ri
     rig.ask_after(20, cancel_now)
     found = odd_rig.run(throttle=RATE // 8)
     assert (found.state, odd_rig.futures, [*rig.client.list_partition_reassignments()]) == ("cancelled", {}, [tp(0)])
+    told = "t-0 was reassigned by someone else while the cluster refused it to the run; that is left alone"
+    assert told in found.problems
     assert rig.throttles == {}
 
 
@@ -374,6 +385,21 @@ def test_directory_copies_end_with_the_window_beside_a_refused_list(odd_rig: Odd
     assert ([bool(futures) for futures in during], found.state) == ([True, False], "done")
     assert_in_place(rig, getattr(odd_rig, wishes))
     odd_rig.assert_nothing_left()
+
+
+def test_a_directory_reached_before_its_cancellation_is_complete(odd_rig: OddRig) -> None:
+    rig = odd_rig.rig
+
+    def listen(event: Event, _: RunView) -> None:
+        if isinstance(event, CancelIntended):
+            rig.transport.sleep(120)
+
+    rig.listener = listen
+    odd_rig.odd.answer(ALTER, each_refused(NOT_CONTROLLER))
+    rig.ask_after(4, cancel_now)
+    found = odd_rig.run(odd_rig.within)
+    assert ([move.status for move in found.moves], found.problems) == (["complete"], ())
+    assert_in_place(rig, odd_rig.within)
 
 
 def cancel_now(at_ms: int, number: int) -> CancelRequested:

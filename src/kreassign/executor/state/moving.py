@@ -176,7 +176,7 @@ def _take_in(run: Run, state: phases.Observing, event: events.MovesObserved) -> 
         run.moves.index.sort(records[name])  # Out of the queue, where it would stand before moves that can start.
     observed = [record for name in seen if name not in unread and (record := records[name]).status in ACTIVE]
     unsent = [record for record in observed if record.is_unsent]
-    begun_again = [record for record in observed if record.is_begun_again]
+    begun_again = [(record, record.was_refused) for record in observed if record.is_begun_again]
     actions = [(record, conclude(record, event.at_ms)) for record in observed]
     for record, action in actions:
         run.moves.index.sort(record, action)
@@ -186,11 +186,10 @@ def _take_in(run: Run, state: phases.Observing, event: events.MovesObserved) -> 
         if record.status is MoveStatus.COMPLETE and record.move.original != record.move.target:
             run.problems.passing.pop(f"{OTHERS} {record.name}", None)
             run.note(f"was moved by {SOMEONE_ELSE}, as the plan does", record.name)
-    for record in begun_again:
+    for record, was_refused in begun_again:
         if record.status is not MoveStatus.CANCELLING:
-            run.note(
-                f"was reassigned by {SOMEONE_ELSE} after the run had cancelled it; that is left alone", record.name
-            )
+            when = "while the cluster refused it to the run" if was_refused else "after the run had cancelled it"
+            run.note(f"was reassigned by {SOMEONE_ELSE} {when}; that is left alone", record.name)
     return actions
 
 
