@@ -263,6 +263,15 @@ def test_a_move_that_was_refused_for_good_leaves_nothing_to_undo() -> None:
     assert (record.status, record.submitted_ms) == ("failed", None)
 
 
+def test_bytes_of_a_list_others_lead_beside_our_directories_are_theirs() -> None:
+    record = at(SENT, WITHIN)
+    record.submissions.answered("not now")
+    look = observed(MOVING, CopyProgress(1, 300, 700), CopyProgress(2, 400, 600), rearranging=(1,), misplaced=(1,))
+    assert (after(record, look), record.bytes_received) == (SENT, {1: 300, 2: 0})
+    record.cancelling(6_000, RUN)
+    assert (after(record, look), record.bytes_received) == (CANCELLING, {1: 300, 2: 0})
+
+
 def failed_between_steps() -> MoveRecord:
     """The first step is made; the second one was not sent."""
     record = at(UNDER_WAY, steps=STEPS)

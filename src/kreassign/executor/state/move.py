@@ -657,7 +657,7 @@ class MoveRecord:
             self._resize(observation.size_bytes)
         has_grown = self.observation is None or len(observation.isr) > len(self.observation.isr)
         self.observation = observation
-        theirs = self.step.adding if self.is_list_cancelled else ()
+        theirs = self.step.adding if self.is_list_cancelled or self.was_refused else ()
         ours = (copy for copy in observation.copies if copy.broker not in theirs)
         known = {copy.broker: copy for copy in (*self.copies, *ours)}
         done_before = sum(copy.done_bytes for copy in self.copies)
