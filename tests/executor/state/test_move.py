@@ -373,6 +373,14 @@ def test_a_move_begun_again_tells_which_copy_may_go_on_unthrottled() -> None:
     assert record.submitted_ms == 1_000
 
 
+def test_a_step_that_was_not_sent_leaves_no_copy_to_go_on() -> None:
+    record = at(UNDER_WAY, WITHIN, steps=move_steps(replace(WITHIN, target=(2, 3, 1))))
+    assert after(record, observed(ARRIVED)) == NextAction.SUBMIT
+    after(record, observed(misplaced=(1,), offline=(1,)), 6_000)
+    record.give_up(7_000, "lost")
+    assert (record.status, record.problem) == (MoveStatus.FAILED, "lost")
+
+
 def test_a_cancelled_list_is_not_changed_by_others_while_brokers_lag() -> None:
     record = at(CANCELLING, is_list_cancelled=True, is_idle=True)
     assert (after(record, observed(SETTLING)), after(record, observed(SETTLING), 5_000 + DOUBT_MS)) == (

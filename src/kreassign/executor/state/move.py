@@ -381,7 +381,7 @@ class MoveRecord:
     def left_behind(self) -> dict[int, str]:
         """Directories into which brokers may go on copying that are down, or whose own directory of the copy is."""
         seen, paths = self.observation, {target.broker: target.path for target in self.step.log_dirs}
-        if seen is None or self.submitted_ms is None:
+        if seen is None or self.step_sent_ms is None:
             return {}
         return {one: paths[one] for one in self.step.rearranging if one in seen.misplaced and one in seen.offline}
 
