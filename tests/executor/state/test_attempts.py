@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.executor.state.move import (
+from kreassign.executor.state.attempts import (
     FIRST_DELAY_MS,
     JITTER,
     LAST_WORD_MS,

@@ -10,21 +10,18 @@ from typing import Any
 import pytest
 
 from kreassign.executor.events import CopyProgress, PartitionObservation, PlacementState, PlannedMove
+from kreassign.executor.state.attempts import LAST_WORD_MS, PATIENCE_MS, Attempts, delay_ms
 from kreassign.executor.state.move import (
     DOUBT_MS,
-    LAST_WORD_MS,
     LEADERLESS_MS,
     PACE_MS,
-    PATIENCE_MS,
-    Attempts,
     CopyPace,
     MoveRecord,
     NextAction,
     Replan,
     conclude,
-    delay_ms,
-    move_steps,
 )
+from kreassign.executor.state.steps import move_steps
 from kreassign.executor.throttle_rates import CopiedPartition
 from kreassign.model import NO_LEADER, TopicPartition
 from kreassign.model.run import LogDirTarget, MoveStatus

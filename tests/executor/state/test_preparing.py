@@ -25,9 +25,9 @@ from kreassign.executor.events import (
     Verified,
 )
 from kreassign.executor.guards import GuardName, Health, Reaction
-from kreassign.executor.state.move import move_steps
 from kreassign.executor.state.preparing import CONFIG_PATIENCE_MS
 from kreassign.executor.state.setting import PROPAGATION_MS
+from kreassign.executor.state.steps import move_steps
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
 from kreassign.model import ConfigResource
 from kreassign.model.pace import Pace

@@ -2,9 +2,10 @@
 
 from kreassign.executor.state.admission import REPLAN_AFTER_MS
 from kreassign.executor.state.machine import TRANSITIONS, Machine
-from kreassign.executor.state.move import MoveRecord, move_steps
+from kreassign.executor.state.move import MoveRecord
 from kreassign.executor.state.phases import STATES
 from kreassign.executor.state.run import WindDown, candidate, left_by_destination
+from kreassign.executor.state.steps import move_steps
 from kreassign.executor.state.view import RunView
 
 __all__ = [

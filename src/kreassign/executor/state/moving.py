@@ -22,7 +22,8 @@ from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.scheduling.limits import InFlight
 from kreassign.executor.scheduling.queue import PriorityMerge, add_left, choose_from, ranking
 from kreassign.executor.state import admission, finishing, phases, throttling
-from kreassign.executor.state.move import LEAST_ATTEMPTS, MoveRecord, NextAction, conclude
+from kreassign.executor.state.attempts import LEAST_ATTEMPTS
+from kreassign.executor.state.move import MoveRecord, NextAction, conclude
 from kreassign.executor.state.run import Next, Rows, Run, WindDown, candidate, row
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.authorization import is_of_permission

@@ -12,8 +12,9 @@ from kreassign.executor.client_guard import ClientWatch
 from kreassign.executor.guards import DEFAULTS, GuardName, reactions
 from kreassign.executor.instructions import ReadConfigs, SetThrottle, Wait
 from kreassign.executor.state import finishing, moving, phases, throttling
-from kreassign.executor.state.move import MoveRecord, move_steps
+from kreassign.executor.state.move import MoveRecord
 from kreassign.executor.state.run import Control, CopySpeed, MoveIndex, Next, Rows, Run, RunIdentity, row
+from kreassign.executor.state.steps import move_steps
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue, FoundThrottles
 from kreassign.model.run import OVER, Phase
 from kreassign.model.throttle import involved_brokers

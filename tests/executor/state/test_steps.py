@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kreassign.executor.events import PlannedMove
-from kreassign.executor.state.move import move_steps
+from kreassign.executor.state.steps import move_steps
 from kreassign.model import TopicPartition
 from kreassign.model.run import LogDirTarget
 
