@@ -20,9 +20,13 @@ from kreassign.executor.lease import OFFSETS_TOPIC, ClusterLease, Held, LeaseHol
 from kreassign.executor.maintenance.decisions import MaintenanceFacts, Step, next_to_enter, next_to_exit
 from kreassign.executor.maintenance.record import ids_in_maintenance
 from kreassign.model import Batch, ConfigChange, ConfigResource, NewTopic
-from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED, POLICY_VIOLATION, TOPIC_AUTHORIZATION_FAILED
+from kreassign.model.error_codes import (
+    GROUP_AUTHORIZATION_FAILED,
+    POLICY_VIOLATION,
+    TOPIC_AUTHORIZATION_FAILED,
+)
 from kreassign.operations.doctor import diagnose_cluster
-from kreassign.operations.maintenance import Maintenance, MaintenanceResult, Way, maintain
+from kreassign.operations.maintenance import Maintenance, MaintenanceResult, Way, maintain, preview_maintenance
 from kreassign.operations.plan import make_plan
 from kreassign.operations.plan_inputs import inputs_of_cluster
 from kreassign.operations.plan_tasks import DrainBrokers
@@ -293,6 +297,21 @@ def test_exit_opens_no_cordon_that_others_set_since_its_own_ended(ann: Operator)
     set_by_others(ann.rig, 3, UNCORDON)
     assert ann.exit().is_finished
     assert (lists(ann.rig), leaders(ann.rig), cordons(ann.rig)) == (LISTS, [3, 0, 2, 3], {})
+
+
+def test_exit_beside_a_gone_broker_shows_all_that_it_does(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[3, 0, 1], [4, 0, 1]])
+    ann = Operator(rig, tmp_path)
+    assert ann.enter(3, 4).is_finished
+    rig.twin.stop(3)
+    rig.transport.sleep(30)
+    rig.client.unregister_broker(3)
+    rig.client.alter_partition_reassignments({tp(0): (0, 1)}).raise_if_any()
+    rig.transport.sleep(60)
+    shown = [str(step) for step in preview_maintenance(rig.client, (3, 4), Way.EXIT, ann.context).due]
+    assert shown[:2] == ["end the maintenance of broker 3", "uncordon broker 4"]
+    assert ann.exit(3, 4).is_finished
+    assert ann.said == shown
 
 
 @pytest.mark.parametrize(("release", "then"), [("4.3", "4.3"), ("4.4", "4.4"), ("4.3", "4.4")])

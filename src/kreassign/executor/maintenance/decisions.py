@@ -496,9 +496,11 @@ def due_to_exit(facts: MaintenanceFacts) -> tuple[Step, ...]:
     first = next_to_exit(facts)
     if isinstance(first, Blocked | Finished):
         return ()
+    gone = _gone(facts.found)
     if isinstance(first, Forget):
-        return (first,)
-    facts = _without(facts, _gone(facts.found))
+        record = facts.record.left(first.brokers, facts.record.at_ms)
+        return (first, *due_to_exit(replace(_without(facts, gone), record=record)))
+    facts = _without(facts, gone)
     change = restored(facts)
     # Lists left alone are reported when the others are restored.
     ended = None if _forget(facts) is None else Forget(facts.brokers)
