@@ -314,6 +314,19 @@ def test_exit_beside_a_gone_broker_shows_all_that_it_does(tmp_path: Path) -> Non
     assert ann.said == shown
 
 
+def test_a_list_others_reorder_once_it_is_restored_stays_theirs(tmp_path: Path) -> None:
+    """Another broker of it is still in maintenance."""
+    rig = TwinRig(tmp_path, [[3, 4, 0]], release="4.2")
+    ann = Operator(rig, tmp_path)
+    assert ann.enter(3, 4).is_finished
+    (ours,) = lists(rig)
+    assert ann.exit(3).is_finished
+    assert lists(rig) == [[3, 4, 0]]
+    rig.client.alter_partition_reassignments({tp(0): tuple(ours)}).raise_if_any()
+    assert ann.exit(4).is_finished
+    assert lists(rig) == [ours]
+
+
 @pytest.mark.parametrize(("release", "then"), [("4.3", "4.3"), ("4.4", "4.4"), ("4.3", "4.4")])
 @pytest.mark.parametrize("dies_before", range(11))
 def test_another_host_ends_what_a_killed_process_began(

@@ -269,8 +269,8 @@ class Maintenance:
                     if one.broker in brokers:
                         uncordon(client, one, self.context)
                 self._store.write(facts.record.uncordoned(brokers, self.clock.now_ms()))
-            case Forget(brokers):
-                self._store.write(facts.record.left(brokers, self.clock.now_ms()))
+            case Forget(brokers, _, restored):
+                self._store.write(facts.record.left(brokers, self.clock.now_ms(), restored))
 
     def _reorder(self, client: AdminClient, step: Reorder, facts: MaintenanceFacts) -> None:
         # A broker that lags shows lists that others have changed since; sent again, they would undo that.

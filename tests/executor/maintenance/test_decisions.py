@@ -125,8 +125,8 @@ class Cluster:
                     first = self.lists[name.partition][0]
                     assert first in self.isr(name.partition)
                     self.leaders[name.partition] = first
-            case Forget(brokers):
-                self.record = self.record.left(brokers, self.now_ms)
+            case Forget(brokers, _, restored):
+                self.record = self.record.left(brokers, self.now_ms, restored)
             case Await():
                 self.out_of_sync.clear()
                 self.moving.clear()

@@ -65,10 +65,14 @@ class Uncordon:
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """Record that the maintenance of these brokers is over; `left_alone` names lists that stay as they are."""
+    """Record that the maintenance of these brokers is over; `left_alone` names lists that stay as they are.
+
+    Lists that are `restored` are not to be restored again, for another broker: a later change is that of others.
+    """
 
     brokers: tuple[int, ...]
     left_alone: tuple[str, ...] = ()
+    restored: frozenset[TopicPartition] = frozenset()
 
     def __str__(self) -> str:
         said = "".join(f"; {sentence}" for sentence in self.left_alone[:SHOWN])
@@ -607,7 +611,8 @@ def _forget(facts: MaintenanceFacts) -> Forget | None:
         for name, order in over(facts)
         if name in present and present[name] != order.original and not set(facts.brokers).isdisjoint(order.original)
     )
-    return Forget(facts.brokers, tuple(left))
+    back = frozenset(name for name, order in over(facts) if present.get(name) == order.original)
+    return Forget(facts.brokers, tuple(left), back)
 
 
 def _is(names: Sized) -> str:

@@ -104,10 +104,19 @@ class MaintenanceRecord:
         ended = {broker: replace(self.brokers[broker], is_cordoned=False) for broker in brokers}
         return replace(self, at_ms=self._after(at_ms), brokers={**self.brokers, **ended})
 
-    def left(self, brokers: Collection[int], at_ms: int) -> MaintenanceRecord:
-        """Remove these brokers, and the lists that name none of the others: such a list may go back with the last."""
+    def left(
+        self, brokers: Collection[int], at_ms: int, restored: Collection[TopicPartition] = ()
+    ) -> MaintenanceRecord:
+        """Remove these brokers, the lists that name none of the others, and those that are `restored`.
+
+        A list that names others may go back with the last of them.
+        """
         remaining = {broker: one for broker, one in self.brokers.items() if broker not in brokers}
-        orders = {name: one for name, one in self.orders.items() if not remaining.keys().isdisjoint(one.original)}
+        orders = {
+            name: one
+            for name, one in self.orders.items()
+            if name not in restored and not remaining.keys().isdisjoint(one.original)
+        }
         return replace(self, at_ms=self._after(at_ms), brokers=remaining, orders=orders)
 
     def only(self, brokers: Collection[int]) -> MaintenanceRecord:
