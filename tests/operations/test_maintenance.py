@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from kreassign.executor.maintenance.decisions import MaintenanceFacts, Step, nex
 from kreassign.executor.maintenance.record import ids_in_maintenance
 from kreassign.model import Batch, ConfigChange, ConfigResource, NewTopic
 from kreassign.model.error_codes import (
+    CLUSTER_AUTHORIZATION_FAILED,
     GROUP_AUTHORIZATION_FAILED,
     POLICY_VIOLATION,
     TOPIC_AUTHORIZATION_FAILED,
@@ -37,11 +38,13 @@ from kreassign.twin.version import kafka_version
 from tests.approved import approve
 from tests.executor.odd_port import (
     OddPort,
+    Real,
     as_it_is,
     each_refused,
     lost_on_the_way_back,
     lost_on_the_way_there,
     not_reached,
+    refusal,
     refused,
 )
 from tests.executor.twin_runs import TwinRig, tp
@@ -325,6 +328,28 @@ def test_a_list_others_reorder_once_it_is_restored_stays_theirs(tmp_path: Path) 
     rig.client.alter_partition_reassignments({tp(0): tuple(ours)}).raise_if_any()
     assert ann.exit(4).is_finished
     assert lists(rig) == [ours]
+
+
+def refuse_opening(broker: int) -> Callable[..., object]:
+    """Refuse to change the settings of this broker."""
+
+    def answer(real: Real, changes: Mapping[ConfigResource, object], **named: object) -> object:
+        if ConfigResource.broker(broker) in changes:
+            raise refusal(CLUSTER_AUTHORIZATION_FAILED)
+        return real(changes, **named)
+
+    return answer
+
+
+def test_exit_that_fails_at_a_second_broker_records_the_first_as_open(ann: Operator) -> None:
+    assert ann.enter(3, 4).is_finished
+    odd = OddPort(ann.rig.client)
+    odd.answer_always("incremental_alter_configs", refuse_opening(4))
+    with pytest.raises(ClusterError, match="CLUSTER_AUTHORIZATION_FAILED"):
+        maintain(cast(AdminClient, odd), (3, 4), Way.EXIT, ann.context, wait_s=60, clock=ann.rig.transport)
+    set_by_others(ann.rig, 3, CORDON)
+    ann.exit(3, 4)
+    assert cordons(ann.rig) == {3: "*"}
 
 
 @pytest.mark.parametrize(("release", "then"), [("4.3", "4.3"), ("4.4", "4.4"), ("4.3", "4.4")])

@@ -219,8 +219,10 @@ class MaintenanceStore:
         """Read what is known. Raises ClusterError, and InputError if a record is unreadable."""
         return known_maintenance(self._read_here(), self._read_cluster())
 
-    def write(self, record: MaintenanceRecord) -> None:
-        """Replace the record; warns when only this machine has it from now on, and an exit has to come from here.
+    def write(self, record: MaintenanceRecord) -> MaintenanceRecord:
+        """Replace the record; return it as it is kept, for the next change.
+
+        Warns when only this machine has it from now on, and an exit has to come from here.
 
         Raises ClusterError if the cluster can, and does not say that it has: nothing may follow from the record then.
         Raises ExecutionError if the cluster has another record by now than that from which this one was made.
@@ -236,13 +238,15 @@ class MaintenanceStore:
                 raise
             refusal = str(error)
         here = self._read_here()
-        self._write_here(format_record(kept if refusal is None else record))
+        written = kept if refusal is None else record
+        self._write_here(format_record(written))
         is_known = here is not None and here.is_here_only and record.brokers.keys() <= here.brokers.keys()
         if refusal is not None and record.brokers and not is_known:
             self.context.warn(
                 "the maintenance is recorded on this machine only; run `kreassign maintenance exit` from here: "
                 f"{refusal}"
             )
+        return written
 
     # --- this machine -------------------------------------------------------------------------------------------
 

@@ -265,10 +265,12 @@ class Maintenance:
             case Elect(partitions):
                 client.elect_leaders(partitions)  # The next reading shows whether it succeeded.
             case Uncordon(brokers):
+                record = facts.record
                 for one in facts.found.brokers:
                     if one.broker in brokers:
                         uncordon(client, one, self.context)
-                self._store.write(facts.record.uncordoned(brokers, self.clock.now_ms()))
+                        # At once: the next broker may refuse, and others cordon this one meanwhile.
+                        record = self._store.write(record.uncordoned((one.broker,), self.clock.now_ms()))
             case Forget(brokers, _, restored):
                 self._store.write(facts.record.left(brokers, self.clock.now_ms(), restored))
 
