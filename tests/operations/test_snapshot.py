@@ -5,14 +5,16 @@ from __future__ import annotations
 import gzip
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
 from kreassign.admin import AdminClient, client_settings
-from kreassign.errors import InputError
-from kreassign.model import Batch, LogDir
+from kreassign.errors import InputError, Unreachable
+from kreassign.executor.lease import OFFSETS_TOPIC
+from kreassign.model import Batch, Cluster, LogDir, Topic
 from kreassign.model.requests import LOOKS
 from kreassign.model.snapshot import ClusterSnapshot
 from kreassign.operations.plan_inputs import inputs_of_snapshot_file
@@ -169,6 +171,50 @@ def test_a_directory_fails_after_two_answers_that_say_so(tmp_path: Path) -> None
     seen = observe(cast(AdminClient, odd), 0, warnings.append)
     assert {one.error for one in seen.log_dirs[0]} == {"KAFKA_STORAGE_ERROR"}
     assert "what is in failed log directories is not known" in warnings[0]
+
+
+def without_broker_1(topic: Topic) -> Topic:
+    """The topic with broker 1 out of sync."""
+    parts = (replace(one, isr=tuple(each for each in one.isr if each != 1)) for one in topic.partitions)
+    return replace(topic, partitions=tuple(parts))
+
+
+def test_replicas_that_two_brokers_show_out_of_sync_are_read_once(tmp_path: Path) -> None:
+    """After a restart nearly every topic has some."""
+    odd = OddPort(TwinRig(tmp_path, [[0, 1], [1, 2]]).client)
+
+    def lagging(real: Real, *args: Any, **named: Any) -> Batch[str, Topic]:
+        answer: Batch[str, Topic] = real(*args, **named)
+        return Batch({name: without_broker_1(topic) for name, topic in answer.ok.items()}, answer.failed)
+
+    odd.answer_always("describe_topics", lagging)
+    observe(cast(AdminClient, odd), 0)
+    looks = [args[0] for method, args, named in odd.calls if method == "describe_topics" and "broker" in named]
+    assert [asked for asked in looks if asked != [OFFSETS_TOPIC]] == [None] * LOOKS
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_reading_of_two_brokers_stands_where_no_second_look_answers(fails: bool, tmp_path: Path) -> None:
+    """The first broker had not heard that replicas are back in sync: a second look shows it."""
+    odd, warnings = OddPort(TwinRig(tmp_path, [[0, 1], [1, 2]]).client), list[str]()
+    after_topics = count()
+
+    def lagging(real: Real, *args: Any, **named: Any) -> Batch[str, Topic]:
+        answer: Batch[str, Topic] = real(*args, **named)
+        return Batch({name: without_broker_1(topic) for name, topic in answer.ok.items()}, answer.failed)
+
+    def described(real: Real, *args: Any, **named: Any) -> Cluster:
+        if [method for method, *_ in odd.calls].count("describe_topics") >= LOOKS and next(after_topics) == 1 and fails:
+            raise Unreachable("could not connect")
+        cluster: Cluster = real(*args, **named)
+        return cluster
+
+    odd.answer("describe_topics", lagging)
+    odd.answer_always("describe_cluster", described)
+    seen = observe(cast(AdminClient, odd), 0, warnings.append)
+    assert warnings == []
+    in_sync = {one.topic_partition: set(one.isr) for topic in seen.topics for one in topic.partitions}
+    assert in_sync == ({tp(0): {0}, tp(1): {2}} if fails else {tp(0): {0, 1}, tp(1): {1, 2}})
 
 
 @pytest.mark.parametrize("begins", [True, False])

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial, reduce
 from types import MappingProxyType
@@ -175,7 +176,9 @@ def topics_with(port: TopicsPort, names: Iterable[str], partitions: Collection[T
     return _of_two(port, partial(_describe, port), sorted(set(names)), part, Topic.joined_with)
 
 
-def every_topic_of_two(port: TopicsPort, besides: Iterable[str] = ()) -> Reading[str, Topic]:
+def every_topic_of_two(
+    port: TopicsPort, besides: Iterable[str] = (), join: Callable[[Topic, Topic], Topic] = Topic.joined_with
+) -> Reading[str, Topic]:
     """Topics of which two brokers show the same replicas: all that either lists, and those of these names.
 
     Each is described by two brokers once; one that a broker leaves out is asked for by name. Raises ClusterError.
@@ -193,25 +196,30 @@ def every_topic_of_two(port: TopicsPort, besides: Iterable[str] = ()) -> Reading
 
     ask_by_name(port, describe_all)
     names = {*besides, *(name for answer in listed.values() for name in (*answer.ok, *answer.failed))}
-    return _of_two(port, ask, sorted(names), _lists, Topic.joined_with)
+    return _of_two(port, ask, sorted(names), _lists, join)
 
 
 def every_topic_confirmed(port: TopicsPort) -> Reading[str, Topic]:
-    """Return `every_topic_of_two`; those that lack live replicas in sync are looked at again. Raises ClusterError.
+    """Return `every_topic_of_two`; those of which they show other replicas in sync are looked at again.
 
-    One of the two brokers may have shown them as they were.
+    One of the two brokers may have shown them as they were. Raises ClusterError.
     """
-    known, absent, unknown = every_topic_of_two(port)
-    lacking = _lacking_replicas(known, port.describe_cluster().broker_ids)
-    again, gone, unsure = topics_of_two(port, lacking, only_lists=True)
-    del gone, unsure  # They changed between the looks, of which the first stands.
+    differing: set[str] = set()
+
+    def joined(one: Topic, other: Topic) -> Topic:
+        if _in_sync(one) != _in_sync(other):
+            differing.add(one.name)
+        return one.joined_with(other)
+
+    known, absent, unknown = every_topic_of_two(port, join=joined)
+    again: Mapping[str, Topic] = {}
+    with suppress(ClusterError):  # The first look stands, as it does for topics that changed between the looks.
+        again = topics_of_two(port, differing, only_lists=True).known
     return Reading({**known, **again}, absent, unknown)
 
 
-def _lacking_replicas(topics: Mapping[str, Topic], live: Collection[int]) -> list[str]:
-    """Topics with live replicas that are not in sync."""
-    lagging = ((name, set(one.replicas).difference(one.isr)) for name in topics for one in topics[name].partitions)
-    return sorted({name for name, brokers in lagging if brokers.intersection(live)})
+def _in_sync(topic: Topic) -> list[frozenset[int]]:
+    return [frozenset(one.isr) for one in topic.partitions]
 
 
 def _describe(port: TopicsPort, names: Sequence[str], broker: int) -> Batch[str, Topic]:
