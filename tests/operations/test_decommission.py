@@ -40,6 +40,7 @@ from kreassign.operations.rollback import plan_rollback
 from kreassign.operations.run import RunContext
 from kreassign.operations.run_journals import keep_facts
 from kreassign.planner.problem.policy import PlanPolicy
+from kreassign.twin.access import ALL_TOPICS, ANONYMOUS, Allow, Operation, Permissions
 from kreassign.twin.blueprint import Blueprint
 from kreassign.twin.cluster import Twin
 from tests.approved import approve
@@ -558,6 +559,43 @@ def test_a_run_of_another_process_here_is_named_before_any_change(operators: Ope
     ):
         operators.decommission()
     assert operators.cordon is None
+
+
+def begin_move_of_others(rig: TwinRig) -> None:
+    """Somebody moves a partition to broker 3."""
+    rig.client.alter_partition_reassignments({tp(2): (2, 3)}).raise_if_any()
+
+
+def test_missing_permissions_to_throttle_are_named_before_a_wait(operators: Operators) -> None:
+    rig = operators.rig
+    begin_move_of_others(rig)
+    rules = [Allow(ANONYMOUS, one) for one in (Operation.DESCRIBE, Operation.ALTER, Operation.ALTER_CONFIGS)]
+    rules += [Allow(ANONYMOUS, one, ALL_TOPICS) for one in (Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS)]
+    rules.append(Allow(ANONYMOUS, Operation.DESCRIBE_CONFIGS))
+    rig.twin.settings = replace(rig.twin.settings, permissions=Permissions(frozenset(rules)))
+    request = DecommissionRequest((3,), run=replace(WITHOUT_PLAN, throttle=ThrottleRates(RATE)))
+    runs = VirtualRuns(rig)
+    with pytest.raises(InputError, match="AlterConfigs on topic t"):
+        Decommissioning(rig.client, request, operators.context(), runs, rig.transport, operators.said.append).go_on()
+    assert operators.said == []
+
+
+def test_permissions_are_checked_once_in_a_wait(tmp_path: Path) -> None:
+    """What is waited for changes from one look to the next."""
+    operators, checks = Operators(TwinRig(tmp_path, LISTS, size_bytes=200 * RATE)), list[int]()
+    rig, odd = operators.rig, OddPort(operators.rig.client)
+    begin_move_of_others(rig)
+
+    def tell(sentence: str) -> None:
+        if sentence.startswith("wait"):
+            checks.append([method for method, *_ in odd.calls].count("check_reassignment_permission"))
+            if len(checks) == 1:
+                rig.client.alter_partition_reassignments({tp(0): (0, 1)}).raise_if_any()
+
+    request, client, runs = DecommissionRequest((3,)), cast(AdminClient, odd), VirtualRuns(rig)
+    assert Decommissioning(client, request, operators.context(), runs, rig.transport, tell).go_on().is_finished
+    assert len(checks) > 1
+    assert set(checks) == {1}
 
 
 def test_an_interrupted_run_is_named_before_the_cordon(operators: Operators) -> None:

@@ -439,11 +439,12 @@ class Decommissioning:
         When nothing moves, also that it can be planned. Raises as planning does, and InputError.
         """
         due = cordon_open(found, self._wanted.uncordoned)
-        if not (isinstance(due, Cordon) and isinstance(step, Cordon | Await)) or step == last:
+        if not (isinstance(due, Cordon) and isinstance(step, Cordon | Await)) or type(step) is type(last):
             return
         ahead = _drain_ahead(self._wanted, found)
-        is_throttled = ahead is not None and self._request.run.throttle.is_limited
-        topics = {name.topic for name in ahead.partitions} if ahead is not None and is_throttled else set[str]()
+        names = (name.topic for one in found.brokers for name in one.replicas)
+        drained = {topic for topic in names if not self._wanted.stays(topic)}
+        topics = drained if self._request.run.throttle.is_limited else set[str]()
         reassigns = ahead is not None or isinstance(step, Await)
         self._refuse_if_lacking(due.brokers, sorted(topics), reassigns=reassigns)
         if any(one.replicas or one.arriving for one in found.brokers):
