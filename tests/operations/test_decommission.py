@@ -779,6 +779,27 @@ def test_a_list_between_two_cordoned_brokers_is_refused_before_the_cordon(tmp_pa
     assert asked(3).go_on().is_finished
 
 
+def test_a_list_between_brokers_that_stay_open_is_not_refused(tmp_path: Path) -> None:
+    """Kafka refuses their cordon: brokers of 4.3 in a cluster with the metadata version of an older one."""
+    rig = TwinRig(tmp_path, [[3, 4, 0], [4, 0, 1]])
+    operators, runs, odd = Operators(rig), VirtualRuns(rig), OddPort(rig.client)
+
+    def refuse(real: Real, changes: dict[ConfigResource, list[ConfigChange]], **named: object) -> object:
+        if any(CORDON in each for each in changes.values()):
+            return Batch({}, dict.fromkeys(changes, refusal(INVALID_CONFIG)))
+        return real(changes, **named)
+
+    odd.answer_always("incremental_alter_configs", refuse)
+    client, context = cast(AdminClient, odd), operators.context()
+    stepwise = replace(WITHOUT_PLAN, pace=replace(WITHOUT_PLAN.pace, is_stepwise=True))
+    request = DecommissionRequest((3, 4), run=stepwise)
+    shown = preview_decommission(client, request, context, rig.transport)
+    assert str(shown.next_step) == "drain brokers 3, 4: t-0, t-1"
+    assert "broker 3 cannot be cordoned" in shown.open_ways[0]
+    assert Decommissioning(client, request, context, runs, rig.transport, operators.said.append).go_on().is_finished
+    assert operators.said == [str(shown.next_step)]
+
+
 def test_another_run_on_the_cluster_is_not_disturbed(operators: Operators) -> None:
     """Its lease says so before anything is changed."""
     holder = ClusterLease(

@@ -251,6 +251,9 @@ def preview_decommission(
     cluster_id = client.describe_cluster().cluster_id
     wanted.refuse_unknown(found, decommissioned_here(context.state_dir, cluster_id))
     step = wanted.next_step(found)
+    if isinstance(step, Cordon):
+        wanted = _asked_for_cordons(client, wanted, found)
+        step = wanted.next_step(found)
     ways = wanted.open_ways(found)
     resumed = interrupted_drains(context.state_dir, cluster_id, request.brokers)
     ahead = _drain_ahead(wanted, found)
@@ -258,6 +261,15 @@ def preview_decommission(
         return DecommissionPreview(step, ways, resumed)
     asked, started = _prepared_drain(client, request, step, ahead, context, clock)
     return DecommissionPreview(step, ways, (), preview_run(client, started, asked))
+
+
+def _asked_for_cordons(client: AdminClient, wanted: Decommission, found: Readings) -> Decommission:
+    """The request with the brokers whose cordon Kafka refuses: it is asked to validate each."""
+    due = cordon_open(found, wanted.uncordoned)
+    brokers = due.brokers if isinstance(due, Cordon) else ()
+    asked = {broker: cordon(client, broker, validate_only=True) for broker in brokers}
+    refused = {broker: refusal for broker, refusal in asked.items() if refusal is not None}
+    return replace(wanted, uncordoned={**wanted.uncordoned, **refused})
 
 
 def _drain_ahead(wanted: Decommission, found: Readings) -> Drain | None:
@@ -449,12 +461,10 @@ class Decommissioning:
         self._refuse_if_lacking(due.brokers, sorted(topics), reassigns=reassigns)
         if any(one.replicas or one.arriving for one in found.brokers):
             refuse_unless_free(self._client, self._context)
+        self._wanted = _asked_for_cordons(self._client, self._wanted, found)
         if ahead is not None:
-            quiet = replace(self._context, warn=tell_nobody)
-            _prepared_drain(self._client, self._request, step, ahead, quiet, self._clock)
-        for broker in due.brokers:
-            if (refusal := cordon(self._client, broker, validate_only=True)) is not None:
-                self._keep_open(broker, refusal)
+            quiet, then = replace(self._context, warn=tell_nobody), self._wanted.next_step(found)
+            _prepared_drain(self._client, self._request, then, ahead, quiet, self._clock)
 
     def _keep_open(self, broker: int, refusal: str) -> None:
         self._wanted = replace(self._wanted, uncordoned={**self._wanted.uncordoned, broker: refusal})
