@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 
 from kreassign.autopilot.events import Name
-from kreassign.autopilot.observation import Asked, Known, Unknown, WriteTime
+from kreassign.autopilot.observation import Asked, Known, Observation, Unknown, WriteTime
 from kreassign.autopilot.policy import Kind, parse_policy
 from kreassign.clock import VirtualClock
 from kreassign.operations.autopilot_looks import write_times
-from tests.autopilot.test_judgement import SLOW_3
+from tests.autopilot.test_judgement import SLOW_3, lagging
 from tests.autopilot.test_scenarios import LISTS
 from tests.autopilot.values import HOUR, MINUTE, Watched, cluster
 from tests.monitoring.prometheus import FakePrometheus, prometheus, success
@@ -76,6 +76,31 @@ def test_a_slow_broker_is_not_well_while_its_metric_is_silent(silent: Asked[Mapp
     assert SLOW_3 in {one.name for one in watched.memory.open}
     (told,) = (one.what for one in watched.messages if one.name == Name(Kind.UNREAD, "write times"))
     assert "write times of broker" in told
+
+
+@pytest.mark.parametrize("times", [{**WELL, 3: WriteTime(2.0, 2.0)}, {3: WELL[3], 4: WELL[4]}])
+def test_a_broker_out_of_sync_is_well_in_sync_whatever_its_writes_take(times: Mapping[int, WriteTime]) -> None:
+    """As long as on each day, or where too few others are known: it was told for replicas out of sync alone."""
+
+    def world(now_s: float) -> Observation:
+        seen = replace(cluster(0, LISTS), write_times=Known(times))
+        return lagging(seen) if now_s < HOUR else seen
+
+    watched = Watched("[slow-broker]\nmetric = 'm'\n[clients]\nurl = 'https://p:9090'\n", world)
+    watched.watch(3 * HOUR)
+    assert [one.is_over for one in watched.messages if one.name == SLOW_3] == [False, True]
+
+
+def test_write_times_that_come_back_end_their_finding() -> None:
+    def world(now_s: float) -> Asked[Mapping[int, WriteTime]]:
+        return Unknown("no answer") if HOUR <= now_s < 2 * HOUR else Known(WELL)
+
+    watched = Watched("[slow-broker]\nmetric = 'm'\n[clients]\nurl = 'https://p:9090'\n",
+                      lambda now_s: replace(cluster(0, LISTS), write_times=world(now_s)))  # fmt: skip
+    watched.watch(3 * HOUR)
+    unread = Name(Kind.UNREAD, "write times")
+    assert [one.is_over for one in watched.messages if one.name == unread] == [False, True]
+    assert unread not in {one.name for one in watched.memory.open}
 
 
 def test_a_broker_that_stays_slow_is_not_well_once_that_is_usual() -> None:

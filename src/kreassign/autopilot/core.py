@@ -549,7 +549,7 @@ def _over_text(now: Observation, name: Name) -> str:
     if name.kind is Kind.MANY_GONE and now.missing:
         left = (f"broker {one} is {planned.get(one, 'down still')}" for one in sorted(now.missing))
         return f"it is over: {', '.join(left)}"
-    if name.subject == CLUSTER:
+    if name.kind is Kind.UNREAD or name.subject == CLUSTER:
         return "it is over"
     broker = name.broker
     is_empty = broker in now.live | now.down and broker not in now.replica_counts

@@ -12,7 +12,7 @@ from kreassign.autopilot.memory import OFTEN, Finding, Memory
 from kreassign.autopilot.observation import Observation
 from kreassign.autopilot.policy import Kind
 from kreassign.autopilot.symptoms import FLAPPING, NEVER_S, Look, Symptom, patience, patience_with, sees_placement
-from kreassign.autopilot.write_times import slow_text, unread_text
+from kreassign.autopilot.write_times import WRITES, slow_text, unread_text
 from kreassign.model import TopicPartition
 from kreassign.model.text import DAY_MS, counted, format_seconds, some_of
 
@@ -122,8 +122,9 @@ def slow_broker(look: Look) -> Iterator[Symptom]:
         for broker, count in followed.items()
         if broker in judged and lagging[broker] / count >= policy.lagging_share
     }
+    by_metric = {one.name.broker for one in slow_brokers(look.memory) if _is_told_by_metric(one)}
     for broker in judged & look.now.live:
-        if (text := slow_text(look.now, policy, broker, was_told=broker in told)) is not None:
+        if (text := slow_text(look.now, policy, broker, was_told=broker in by_metric)) is not None:
             slow.setdefault(broker, text)
     share = len(slow) / max(1, len(look.now.live))
     why = "" if share <= policy.most_share or len(slow) == 1 else f"{share:.0%} of the brokers are slow at once"
@@ -157,15 +158,23 @@ def _is_told(finding: Finding) -> bool:
     return finding.state not in {State.SEEN, State.CLOSED}
 
 
+def _is_told_by_metric(finding: Finding) -> bool:
+    return _is_told(finding) and finding.seen.startswith(WRITES)
+
+
 def sees_slow(look: Look, subject: str) -> str | None:
-    """A broker that was slow is well when it was in sync for as long as it must be slow to be told."""
+    """A broker that was slow is well when it was in sync for as long as it must be slow to be told.
+
+    One that was slow by the metric is seen to be well by that alone.
+    """
     if (blind := sees_placement(look, subject)) or subject in {"", CLUSTER}:
         return blind
-    if unread := unread_text(look.now, look.policy.slow_broker, Name(Kind.SLOW_BROKER, subject).broker):
-        return f"could not be read: {unread}"
     finding, lasting = look.memory.findings.get(Name(Kind.SLOW_BROKER, subject)), look.policy.slow_broker.lasting
     if finding is None or not _is_told(finding) or finding.name.broker not in look.now.live:
         return None
+    unread = unread_text(look.now, look.policy.slow_broker, finding.name.broker)
+    if unread is not None and _is_told_by_metric(finding):
+        return unread
     well_s = (look.now.at_ms - finding.lost_ms) / 1000 if finding.lost_ms else 0.0
     is_well = well_s >= lasting
     return None if is_well else f"it is in sync for {format_seconds(well_s)} of {format_seconds(lasting)}"

@@ -19,6 +19,9 @@ TIMES = 3.0
 LEAST_OTHERS = 2
 """Other live brokers of which the times must be known."""
 
+WRITES = "its writes"
+"""Beginning of the sentence on a broker that is slow by the metric."""
+
 SUBJECT = "write times"
 """What a finding about write times that could not be read is about."""
 
@@ -26,7 +29,7 @@ SUBJECT = "write times"
 def slow_text(now: Observation, policy: SlowBroker, broker: int, *, was_told: bool = False) -> str | None:
     """Sentence on a broker that is slow by the metric of the policy; None where it is not, or is not known to be.
 
-    One that `was_told` is not compared with its own week: after 17 hours a tenth of that is slow, too.
+    One that `was_told` by it is not compared with its own week: after 17 hours a tenth of that is slow, too.
     """
     times = now.write_times.value if isinstance(now.write_times, Known) else {}
     others = [one.now_s for other, one in times.items() if other != broker and other in now.live]
@@ -36,7 +39,7 @@ def slow_text(now: Observation, policy: SlowBroker, broker: int, *, was_told: bo
     if own <= max(policy.slow_above, 0.0 if was_told else TIMES * times[broker].usual_s, TIMES * usual):
         return None
     return (
-        f"its writes take {own:.2g} s, by the metric of the policy; its own 90th percentile of a week is "
+        f"{WRITES} take {own:.2g} s, by the metric of the policy; its own 90th percentile of a week is "
         f"{times[broker].usual_s:.2g} s, the median of the other brokers {usual:.2g} s"
     )
 

@@ -451,10 +451,12 @@ class Decommissioning:
         When nothing moves, also that it can be planned. Raises as planning does, and InputError.
         """
         due = cordon_open(found, self._wanted.uncordoned)
-        if not (isinstance(due, Cordon) and isinstance(step, Cordon | Await)) or type(step) is type(last):
+        if not (isinstance(due, Cordon) and isinstance(step, Cordon | Await)):
+            return
+        if step == last or (isinstance(step, Await) and isinstance(last, Await)):
             return
         ahead = _drain_ahead(self._wanted, found)
-        names = (name.topic for one in found.brokers for name in one.replicas)
+        names = (name.topic for one in found.brokers for name in one.replicas if name not in one.leaving)
         drained = {topic for topic in names if not self._wanted.stays(topic)}
         topics = drained if self._request.run.throttle.is_limited else set[str]()
         reassigns = ahead is not None or isinstance(step, Await)

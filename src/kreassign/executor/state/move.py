@@ -234,6 +234,7 @@ class MoveRecord:
     def may_have_made_target(self) -> bool:
         """True if what the run has sent led the list of its partition to its target, or may have, or still may."""
         is_last = self.step.target == self.move.target and self.step_sent_ms is not None
+        is_last = is_last and (self.submissions.count > 0 or not self.replans)  # else sent to a former target alone
         may_lead = is_last and self.status is not MoveStatus.CANCELLED and not self.is_unsent
         return self.status is MoveStatus.COMPLETE or may_lead
 
