@@ -134,7 +134,7 @@ def test_people_decide_about_a_first_broker_in_a_new_rack(fresh: int, *, filled:
 
 
 def with_sizes_hidden(seen: Observation, broker: int) -> Observation:
-    """The same cluster, whose broker does not say how large its file systems are."""
+    """Return the look without the sizes of the file systems of a broker."""
     dirs = seen.log_dirs[broker]
     assert isinstance(dirs, Known)
     hidden = Known(tuple(replace(one, total_bytes=None, usable_bytes=None) for one in dirs.value))

@@ -117,7 +117,7 @@ def test_a_broker_that_stays_slow_is_not_well_once_that_is_usual() -> None:
 
 
 def answered(server: FakePrometheus, *series: tuple[dict[str, str], str], policy: str = "") -> object:
-    """What a look reads where Prometheus answers each query with these series."""
+    """Return the write times of a look where Prometheus answers each query with these series."""
     server.answer = success("vector", [{"metric": labels, "value": [0, value]} for labels, value in series])
     text = POLICY.replace("https://prometheus:9090", server.url)
     return write_times(parse_policy(f"{text}{policy}", "p.toml"), VirtualClock())

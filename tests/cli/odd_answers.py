@@ -207,7 +207,7 @@ TOOLS = {
     "kafka-topics": topics.main,
 }
 PROPOSED = "Proposed partition reassignment configuration"
-"""What follows this is drawn at random."""
+"""Line before a proposal that is drawn at random."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +278,7 @@ TOLD = re.compile(
     r"could not be|cannot be|is not known|does not answer|has not answered|passed over|UNREAD|PERMISSION|LOG-DIR"
     r"|warning:|^wait: |\b\w+, -?\d+ [A-Z_]+\)|permission is missing: "
 )
-"""What was not read is told, or looked at again after a wait."""
+"""Words of a line that tells what was not read, or looks at it again after a wait."""
 TOPIC = r"\b[tu]\b|\btopics?\b|__consumer_offsets"
 KEPT_IN_GROUPS = r"lease|maintenance|\bruns?\b|group"
 NAMES = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from kreassign.executor.events import (
     HoldRequested,
     MovesCancelled,
     MovesSubmitted,
+    RunStarted,
     ThrottleIntended,
 )
 from kreassign.executor.guards import DEFAULTS, GuardName, Reaction
@@ -194,7 +196,8 @@ def test_the_guard_holds_a_run_while_others_move_its_partition(rig: TwinRig) -> 
     assert ended < sent
 
 
-def test_a_move_that_kafka_refused_us_and_others_began_is_theirs(rig: TwinRig) -> None:
+def refused_once(rig: TwinRig, then: Callable[[], None]) -> RunStarted:
+    """Prepare a run whose first request the controller refuses for now; `then` happens before the next one."""
     odd = OddPort(rig.client)
     rig.odd_port = odd.port
     started = rig.prepared(TARGETS, throttle=FAST)
@@ -202,10 +205,18 @@ def test_a_move_that_kafka_refused_us_and_others_began_is_theirs(rig: TwinRig) -
 
     def listen(event: Event, _: RunView) -> None:
         if isinstance(event, MovesSubmitted) and event.deferred:
-            stall(rig)
-            begin(rig)
+            then()
 
     rig.listener = listen
+    return started
+
+
+def test_a_move_that_kafka_refused_us_and_others_began_is_theirs(rig: TwinRig) -> None:
+    def begin_stalled() -> None:
+        stall(rig)
+        begin(rig)
+
+    started = refused_once(rig, begin_stalled)
     cancel_after(rig, 8)
     run = rig.run(started)
     assert moving(rig) == {THEIRS}
@@ -213,18 +224,11 @@ def test_a_move_that_kafka_refused_us_and_others_began_is_theirs(rig: TwinRig) -
 
 
 def test_a_move_that_kafka_refused_us_and_others_ended_is_theirs(rig: TwinRig) -> None:
-    odd = OddPort(rig.client)
-    rig.odd_port = odd.port
-    started = rig.prepared(TARGETS, throttle=FAST)
-    odd.answer("alter_partition_reassignments", each_refused(NOT_CONTROLLER))
+    def begin_and_end() -> None:
+        begin(rig)
+        rig.transport.sleep(60)
 
-    def listen(event: Event, _: RunView) -> None:
-        if isinstance(event, MovesSubmitted) and event.deferred:
-            begin(rig)
-            rig.transport.sleep(60)
-
-    rig.listener = listen
-    run = rig.run(started)
+    run = rig.run(refused_once(rig, begin_and_end))
     assert (run.state, rig.replicas, undone(rig, run)) == ("done", TARGETS, {OURS})
     assert MOVED in run.problems
     assert [move.bytes_copied for move in run.moves] == [0, 50 * RATE]

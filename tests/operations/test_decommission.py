@@ -562,7 +562,7 @@ def test_a_run_of_another_process_here_is_named_before_any_change(operators: Ope
 
 
 def begin_move_of_others(rig: TwinRig) -> None:
-    """Somebody moves a partition to broker 3."""
+    """Let another operator move a partition to broker 3."""
     rig.client.alter_partition_reassignments({tp(2): (2, 3)}).raise_if_any()
 
 
@@ -581,7 +581,7 @@ def test_missing_permissions_to_throttle_are_named_before_a_wait(operators: Oper
 
 
 def test_permissions_are_checked_once_in_a_wait(tmp_path: Path) -> None:
-    """What is waited for changes from one look to the next."""
+    """The partitions that it waits for change from one look to the next."""
     operators, checks = Operators(TwinRig(tmp_path, LISTS, size_bytes=200 * RATE)), list[int]()
     rig, odd = operators.rig, OddPort(operators.rig.client)
     begin_move_of_others(rig)

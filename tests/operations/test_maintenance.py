@@ -408,7 +408,7 @@ def test_a_controller_late_about_a_cordons_end_is_asked_again(ann: Operator) -> 
 
 
 def run_after_exit(ann: Operator, journal: Journal, started: RunStarted) -> tuple[list[object], str]:
-    """What moves when the maintenance ends in the middle of a run that waits for that, and how the run ends."""
+    """Return the moves when the maintenance ends during a run that waits for it, and how the run ends."""
     under_way: list[object] = []
 
     def end() -> None:

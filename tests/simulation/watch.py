@@ -65,7 +65,7 @@ class Configure:
 
 @dataclass(frozen=True, slots=True)
 class OtherTool:
-    """What another operator's tool does, written as a fault of the twin."""
+    """Change by the tool of another operator, written as a fault of the twin."""
 
     fault: str
 

@@ -1,4 +1,4 @@
-"""What a look shows of a trouble, how long that must last, and what a look cannot show. Pure.
+"""Symptoms that a look shows, how long they must last, and why a look cannot show them. Pure.
 
 How long a symptom has lasted follows from the journal. Where a detector is blind, an open finding neither ripens nor
 closes.

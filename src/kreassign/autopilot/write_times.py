@@ -23,7 +23,7 @@ WRITES = "its writes"
 """Beginning of the sentence on a broker that is slow by the metric."""
 
 SUBJECT = "write times"
-"""What a finding about write times that could not be read is about."""
+"""Subject of the finding that write times could not be read."""
 
 
 def slow_text(now: Observation, policy: SlowBroker, broker: int, *, was_told: bool = False) -> str | None:

@@ -191,7 +191,7 @@ def _ask(client: AdminClient, request: RollbackRequest, context: RunContext) -> 
 
 
 def _preview(seen: Rollback, run: RunPreview | None) -> Iterator[str]:
-    """What is undone, and what its run does: that has the bytes, as they are by now."""
+    """Yield lines on the partitions that go back, and on the run that takes them, whose bytes are those of now."""
     yield from _lines(seen, has_cost=run is None)
     yield from () if run is None else preview_lines(run)
 

@@ -98,7 +98,7 @@ Asked = Iterable[tuple[str, Iterable[int]]]
 
 
 def each_once(asked: Asked) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """The same with each topic and partition once, as a controller of ZooKeeper mode takes them."""
+    """Return each topic and partition once, as a controller of ZooKeeper mode takes them."""
     topics: dict[str, dict[int, None]] = {}
     for topic, partitions in asked:
         topics.setdefault(topic, {}).update(dict.fromkeys(partitions))
