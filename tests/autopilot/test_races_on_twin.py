@@ -36,6 +36,7 @@ def lease(rig: TwinRig) -> AbstractContextManager[object]:
 def run(rig: TwinRig) -> Iterator[None]:
     """A process of this host executes a run."""
     lock = ClusterLock(journal_path(rig.state_dir, rig.twin.cluster_id, "run-of-ann"))
+    lock.execute()
     yield
     lock.close()
 

@@ -7,9 +7,10 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Self
 
 import pytest
 
@@ -122,6 +123,34 @@ def test_a_request_to_a_stopped_process_is_refused_at_once_and_not_stored(
         with pytest.raises(ExecutionError, match=rf"was not asked: its process {holder.pid} is stopped; .*kill -CONT"):
             ask(path)
     assert requests_in(path) == 0
+
+
+class ResumedMeanwhile(VirtualClock):
+    """Between two looks of who asks, the process that executes the run dies, and this one resumes the run."""
+
+    def __init__(self, path: Path, holder: subprocess.Popen[str]) -> None:
+        super().__init__()
+        self._path, self._holder, self._journals = path, holder, ExitStack()
+
+    def sleep(self, seconds: float) -> None:
+        super().sleep(seconds)
+        if self._holder.poll() is None:
+            self._holder.kill()
+            self._holder.wait()
+            self._journals.enter_context(Journal.resume(self._path, "cluster-1")[0])
+
+    def __exit__(self, *_: object) -> None:
+        self._journals.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+
+def test_who_asks_is_told_that_another_process_resumed_the_run(path: Path) -> None:
+    with executed_elsewhere(path) as holder, ResumedMeanwhile(path, holder) as clock:
+        with pytest.raises(ExecutionError, match=r"another process resumed run .* meanwhile.*, then ask again"):
+            run_journals.pause(path, clock)
+        assert clock.monotonic_s() < run_journals.PATIENCE_S
 
 
 def test_who_looks_at_a_run_is_told_that_its_process_is_stopped(path: Path) -> None:

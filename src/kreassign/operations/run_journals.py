@@ -55,6 +55,7 @@ from kreassign.executor.journal import (
     find_journals,
     first_event,
     foreign_lock,
+    holding_process,
     post_request,
     set_aside,
     stopped_process_in,
@@ -426,10 +427,11 @@ def ask(path: Path, make: Callable[[int], Request], clock: Clock) -> Request:
             raise InputError(f"no process executes run {path.stem}; see `kreassign status {path.stem}`")
         refuse_if_over(path, "steer")
         raise InputError(f"no process executes run {path.stem}; {_GO_ON.format(path.stem)}")
-    if (process := stopped_process_in(path.parent)) is not None:
-        raise ExecutionError(f"run {path.stem} was not asked: {_stopped(process)}, then ask again")
+    if (stopped := stopped_process_in(path.parent)) is not None:
+        raise ExecutionError(f"run {path.stem} was not asked: {_stopped(stopped)}, then ask again")
     # The answer comes after the present events, so events before the latest snapshot need not be read.
     reader = JournalReader(path, next((one.position for one in stored_snapshots(path)), BEGINNING))
+    process = holding_process(path.parent)
     request, deadline_s = post_request(path, make), clock.monotonic_s() + PATIENCE_S
     while True:
         goes_on = is_active(path)
@@ -440,8 +442,13 @@ def ask(path: Path, make: Callable[[int], Request], clock: Clock) -> Request:
         if not goes_on:
             refuse_if_over(path, "steer")
             raise ExecutionError(f"run {path.stem} was left before it got the request; {_GO_ON.format(path.stem)}")
-        if (process := stopped_process_in(path.parent)) is not None:
-            raise ExecutionError(f"run {path.stem} has not received the request yet: {_stopped(process)}")
+        if holding_process(path.parent) != process:
+            raise ExecutionError(
+                f"another process resumed run {path.stem} meanwhile, which may not have received the request; "
+                f"look at `kreassign status {path.stem}`, then ask again"
+            )
+        if (stopped := stopped_process_in(path.parent)) is not None:
+            raise ExecutionError(f"run {path.stem} has not received the request yet: {_stopped(stopped)}")
         if clock.monotonic_s() > deadline_s:
             raise ExecutionError(
                 f"run {path.stem} has not responded for {PATIENCE_S:.0f} s; it will respond when its current call "

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -21,10 +22,11 @@ from kreassign.executor.history.run_history import (
     read_or_name,
     refuse_if_interrupted_runs,
 )
-from kreassign.executor.journal import Journal, file, foreign_lock, post_request, read_events
+from kreassign.executor.journal import Journal, active_run, file, foreign_lock, post_request, read_events
 from kreassign.executor.journal.locks import lock_holders, write_locks
 from kreassign.executor.runner import Runner
 from kreassign.operations.run_journals import forget_journal
+from testbed.waiting import PATIENCE_S, wait_until
 from tests.executor.journal.test_journal import written
 from tests.executor.run_events import WHOLE
 from tests.executor.twin_runs import RATE, TwinRig
@@ -80,6 +82,25 @@ def test_what_can_wait_is_left_undone_under_a_lock(tmp_path: Path) -> None:
     with Journal.resume(path, "cluster-1")[0] as journal, locked_by_another(path):
         journal.keep_snapshot("{}")
         assert journal.requests_after(0) == ()
+
+
+def test_a_run_is_called_active_only_once_it_takes_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is asked of it before would be void, and who asked would wait for nothing."""
+    monkeypatch.setattr(file, "LOCK_PATIENCE_S", PATIENCE_S)
+    path = written(tmp_path, WHOLE[0])
+    lock = path.parent / "lock"
+    lock.write_text("")
+
+    def resumed() -> str | None:
+        with Journal.resume(path, "cluster-1")[0]:
+            return active_run(tmp_path, "cluster-1")
+
+    with ThreadPoolExecutor() as others, locked_by_another(path, "all") as other:
+        found = others.submit(resumed)
+        wait_until(lambda: bool(lock.read_text()), what="the lock of the cluster")
+        assert active_run(tmp_path, "cluster-1") is None
+        other.kill()
+        assert found.result() == "run-1"
 
 
 def test_a_lock_is_no_damage_whoever_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -170,8 +170,8 @@ _STOPPED = frozenset({"T", "t"})
 class ClusterLock:
     """Lock to execute a run on a cluster. Held until it is closed, or the process ends."""
 
-    def __init__(self, journal: Path, *, executes: bool = True) -> None:
-        """Take the lock for the run of this journal; who asks is told that it is active only if this `executes` it.
+    def __init__(self, journal: Path) -> None:
+        """Take the lock for the run of this journal.
 
         Raises ClusterBusy when another run holds it, InputError if its folder is shared between machines.
         """
@@ -185,12 +185,15 @@ class ClusterLock:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise lock_taken(_read_holder(lock)) from None
-            _write_holder(lock, journal.name.removesuffix(SUFFIX))
-            if executes:
-                holder = files.enter_context(_open_lock(folder / HOLDER))
-                fcntl.flock(holder, fcntl.LOCK_EX)
-                _write_holder(holder, journal.name.removesuffix(SUFFIX))
-            self._files = files.pop_all()
+            self._run_id = journal.name.removesuffix(SUFFIX)
+            _write_holder(lock, self._run_id)
+            self._folder, self._files = folder, files.pop_all()
+
+    def execute(self) -> None:
+        """Tell whoever asks from now on that this process executes the run, and takes requests."""
+        holder = self._files.enter_context(_open_lock(self._folder / HOLDER))
+        _write_holder(holder, self._run_id)  # Before it is locked: who finds it locked reads who did.
+        fcntl.flock(holder, fcntl.LOCK_EX)
 
     def close(self) -> None:
         """Release the lock."""
@@ -215,6 +218,14 @@ def active_run_in(folder: Path) -> str | None:
     return None
 
 
+def holding_process(folder: Path) -> str | None:
+    """Number of the process that holds the lock of this folder, or was the last to; None if nobody wrote one."""
+    try:
+        return (folder / HOLDER).read_text(encoding="ascii").split("\n")[1]
+    except (OSError, IndexError, ValueError):
+        return None
+
+
 def stopped_process_in(folder: Path) -> int | None:
     """The process that holds the lock of this folder, if it is stopped (SIGSTOP, Ctrl-Z); None also if unknown.
 
@@ -222,11 +233,11 @@ def stopped_process_in(folder: Path) -> int | None:
     """
     holder = folder / HOLDER
     try:
-        process = Path("/proc") / holder.read_text(encoding="ascii").split("\n")[1]
+        process = Path("/proc") / str(holding_process(folder))
         # From another machine, or much later, the process id may be that of any process.
         is_holder = any(found.readlink() == holder.resolve() for found in (process / "fd").iterdir())
         number = int(process.name)
-    except (OSError, IndexError, ValueError):
+    except (OSError, ValueError):
         return None
     return number if is_holder and is_stopped(number) else None
 

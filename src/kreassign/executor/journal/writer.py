@@ -141,6 +141,7 @@ class Journal:
             if path.exists():
                 raise InputError(f"{what} has a journal already: {path}")
             with _held(path) as lock:
+                lock.execute()
                 row = _row(BEGINNING, first.at_ms, kind_of(first), event_to_json(first))
                 try:
                     if mirror is not None:
@@ -169,6 +170,7 @@ class Journal:
             reader = JournalReader(path, start, form)
             events = reader.new_events()
             void = 0 if form.keeps_requests else _last_request(path, form)
+            lock.execute()  # Only now: a request that is posted to a run that is active must not be void.
             return cls(path, lock, reader.position, void, form), events
 
     def keep_in(self, mirror: Mirror) -> None:
@@ -377,8 +379,7 @@ def bring_home(
     with told:
         refuse_shared_file_system(path.parent)
         make_folder(path.parent)
-        # A request that is posted meanwhile would be void once the run is resumed.
-        with closing(ClusterLock(path, executes=False)):
+        with closing(ClusterLock(path)):
             rows = mirror.read()
             here = journal_rows(path, form) if path.is_file() else ()
             if here[: len(rows)] == rows:
