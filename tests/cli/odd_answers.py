@@ -275,8 +275,8 @@ CHANGING = re.compile(
 PROGRESS = re.compile(r"\s*\d+/\d+ moves, |next: kreassign (doctor|rollback) ")
 """How many lines of this there are, and whether a cancelled move had copied anything, depends on how quick all is."""
 TOLD = re.compile(
-    r"could not be|cannot be|is not known|offline log directory|does not answer|has not answered|passed over|UNREAD"
-    r"|PERMISSION|LOG-DIR|warning:|^wait: |\b\w+, -?\d+ [A-Z_]+\)|permission is missing: "
+    r"could not be|cannot be|is not known|does not answer|has not answered|passed over|UNREAD|PERMISSION|LOG-DIR"
+    r"|warning:|^wait: |\b\w+, -?\d+ [A-Z_]+\)|permission is missing: "
 )
 """Words of a line that tells what was not read, or looks at it again after a wait."""
 TOPIC = r"\b[tu]\b|\btopics?\b|__consumer_offsets"

@@ -144,8 +144,8 @@ ODD: dict[str, Odd] = {
     "refused": refused(UNKNOWN_SERVER_ERROR),
     "denied": refused(CLUSTER_AUTHORIZATION_FAILED),
 }
-CODES = (3, 5, 6, 7, 13, 14, 29, 35, 41, 42, 56, 58)
-"""Further codes of refusals."""
+REFUSALS = {code: refused(code) for code in (3, 5, 6, 7, 13, 14, 29, 35, 41, 42, KAFKA_STORAGE_ERROR, 58)}
+"""Refusals with further codes."""
 TURNS = 12
 """Answers of each kind of read that are made odd: a run reads some kinds a hundred times."""
 NO_READS = {
@@ -191,7 +191,9 @@ OF_ONE_BROKER = {
 
 
 def is_shown_as_it_is(command: Command, asked: Api, odd: Odd) -> bool:
-    return command.is_tool and odd is stale and asked in OF_ONE_BROKER
+    """True also for a directory that a broker calls failed: replicas in it are in `any`, as Kafka's tools say."""
+    has_failed = asked is api.DESCRIBE_LOG_DIRS and odd is REFUSALS[KAFKA_STORAGE_ERROR]
+    return command.is_tool and (has_failed or (odd is stale and asked in OF_ONE_BROKER))
 
 
 Turns = Callable[[Api, int], Iterator[tuple[int, str, Odd]]]
@@ -219,14 +221,15 @@ def first(_asked: Api, _count: int) -> Iterator[tuple[int, str, Odd]]:
 
 
 def first_with_every_code(_asked: Api, _count: int) -> Iterator[tuple[int, str, Odd]]:
-    return ((1, f"refused with {code}", refused(code)) for code in CODES)
+    return ((1, f"refused with {code}", odd) for code, odd in REFUSALS.items())
 
 
 def spread(_asked: Api, count: int) -> Iterator[tuple[int, str, Odd]]:
     """Answers from the first to the last in every way; of the further codes one each, in turn."""
+    further = list(REFUSALS.items())
     for turn in sorted({1 + round(step * (count - 1) / (TURNS - 1)) for step in range(TURNS)}):
-        code = CODES[turn % len(CODES)]
-        for kind, odd in {**ODD, f"refused with {code}": refused(code)}.items():
+        code, refusal = further[turn % len(further)]
+        for kind, odd in {**ODD, f"refused with {code}": refusal}.items():
             yield turn, kind, odd
 
 
