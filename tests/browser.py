@@ -197,7 +197,7 @@ def open_page() -> Iterator[OpenPage]:
         return found
 
     yield open_one
-    alarms = [alarm for one in opened for alarm in one.alarms]
+    alarms = [(alarm, one.words()) for one in opened for alarm in one.alarms]  # The page says why it was refused.
     for context in contexts:
         context.close()
     assert alarms == []
