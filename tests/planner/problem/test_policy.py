@@ -6,7 +6,7 @@ import pytest
 from kreassign.errors import InputError
 from kreassign.planner import Band, RackRule
 from kreassign.planner.goals import CPU, DISK, NET_IN
-from kreassign.planner.problem.policy import BrokerSet, PlanPolicy, with_policy
+from kreassign.planner.problem.policy import BrokerSet, PlanPolicy, tenant_of, with_policy
 from tests.planner.small_problems import brokers, partition, posed
 
 PROBLEM = posed(
@@ -105,3 +105,10 @@ def test_racks_and_least_leaders_become_rules() -> None:
 def test_what_is_not_in_the_cluster_is_refused(policy: PlanPolicy, words: str) -> None:
     with pytest.raises(InputError, match=words):
         with_policy(PROBLEM, policy)
+
+
+def test_a_new_topic_belongs_to_one_broker_set_or_is_refused() -> None:
+    sets = (BrokerSet("a", (1,), ("pay-.*",)), BrokerSet("b", (2,), ("pay-new", "u.*")))
+    assert [tenant_of(PlanPolicy(broker_sets=sets), topic) for topic in ("pay-c", "u-1", "v")] == [0, 1, -1]
+    with pytest.raises(InputError, match=r"g\.toml: broker-sets: topic pay-new is in the broker sets a and b"):
+        tenant_of(PlanPolicy(broker_sets=sets, source="g.toml"), "pay-new")

@@ -7,7 +7,7 @@ name or pattern, reads from followers (KIP-392), and load of coordinators.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -320,13 +320,25 @@ class PlanPolicy:
 
 
 def tenant_of(policy: PlanPolicy, topic: str) -> int:
-    """Number of the broker set that a future topic of this name would belong to, or NOWHERE."""
-    found = [
-        number
-        for number, one in enumerate(policy.broker_sets)
-        if any(re.compile(pattern).fullmatch(topic) for pattern in one.topics)
-    ]
-    return found[-1] if found else NOWHERE
+    """Number of the broker set that a future topic of this name would belong to, or NOWHERE.
+
+    Raises InputError for a topic of two sets.
+    """
+    found = NOWHERE
+    with _named(policy, "broker-sets"):
+        for number, one in enumerate(policy.broker_sets):
+            if any(compiled_pattern(pattern).fullmatch(topic) for pattern in one.topics):
+                found = _only_set(policy.broker_sets, topic, found, number)
+    return found
+
+
+def _only_set(sets: Sequence[BrokerSet], topic: str, before: int, number: int) -> int:
+    """The number of this set. Raises InputError if the topic was in another one before."""
+    if before not in {NOWHERE, number}:
+        raise InputError(
+            f"topic {topic} is in the broker sets {sets[before].name} and {sets[number].name}; put it into one"
+        )
+    return number
 
 
 def with_tolerance(bands: tuple[Band, ...], tolerance: float) -> tuple[Band, ...]:
@@ -497,10 +509,7 @@ def _with_sets(problem: Problem, sets: tuple[BrokerSet, ...]) -> Problem:
     for number, one in enumerate(sets):
         of_brokers[chosen_brokers(brokers, one.brokers)] = number
         for topic in {name for pattern in one.topics for name in matching(pattern, partitions.topic_names)}:
-            if of_topics[topic] not in {NOWHERE, number}:
-                other = sets[of_topics[topic]].name
-                raise InputError(f"topic {topic} is in the broker sets {other} and {one.name}; put it into one")
-            of_topics[topic] = number
+            of_topics[topic] = _only_set(sets, topic, of_topics[topic], number)
     if not sets:
         return problem
     numbers = np.array([of_topics[topic] for topic in partitions.topic_names], np.int32)[partitions.topics]
