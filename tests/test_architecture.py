@@ -236,6 +236,16 @@ EFFECTS = (
         but=("random.Random",),
     ),
     Home(
+        "TOML",
+        ("tomllib",),
+        (
+            "model/documents.py",
+            "admin/properties.py", "cli/main.py", "kafka_tools/command_line.py",  # tables of our own
+        ),
+        "Python's parser raises errors of its own for deep and long files; one function names them all",
+        "import tomllib",
+    ),
+    Home(
         "databases",
         ("sqlite3", "dbm", "shelve"),
         ("executor/journal/", "pipeline/ingest/imported_samples.py"),

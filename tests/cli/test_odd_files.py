@@ -100,6 +100,8 @@ CONTENTS = {
     "a number": b"7",
     "half an object": b'{"version": 1, ',
     "nested deeply": b"[" * 100_000,
+    "TOML nested deeply": b"a = " + b"[" * 100_000,
+    "TOML with more digits than any number": b"a = " + b"9" * 5_000,
     "half a surrogate": b'{"version": "\\ud800"}',
     "nothing": b"",
     "blanks": b" \n\n",

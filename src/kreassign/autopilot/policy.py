@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from difflib import get_close_matches
@@ -19,6 +18,7 @@ from typing import Any, NamedTuple, cast
 
 from kreassign.errors import InputError
 from kreassign.executor.client_guard import ClientGuard, ClientQuery, Comparison
+from kreassign.model.documents import read_toml
 from kreassign.model.pace import Schedule, Window, parse_time_zone, parse_window
 from kreassign.model.text import (
     counted,
@@ -508,8 +508,8 @@ def parse_policy(text: str, name: str) -> Policy:
     if not text.strip():
         raise InputError(f"{name} is empty: a policy that only tells is the line `[care]`")
     try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        document = read_toml(text)
+    except ValueError as error:
         raise InputError(f"{name}: this is not TOML: {error}") from error
     sections = {key_of(one.name): one for one in fields(Policy)}
     problems = list(_strangers(name, document, sections, "table"))
