@@ -11,6 +11,7 @@ import click
 import pytest
 
 from kreassign.cli.main import COMMANDS
+from kreassign.executor.cluster.port import WRITES
 from tests.checks import answers, shape, whole
 from tests.checks.source import ROOT, Finding, Source, assert_none, product, python, read
 
@@ -306,6 +307,22 @@ def test_log_directories_and_moves_are_read_by_functions_that_look_twice() -> No
 ])  # fmt: skip
 def test_calls_whose_answer_is_believed_at_once_are_found(line: str) -> None:
     assert list(answers.single_answers(source(line)))
+
+
+def test_each_write_is_confirmed_by_the_lease_right_before_it_is_sent() -> None:
+    assert_none(finding for file in python(*DECIDING) for finding in answers.unconfirmed_writes(file, WRITES))
+
+
+@pytest.mark.parametrize(("line", "is_found"), [
+    ("self._client.elect_leaders(partitions)", True),
+    ("context.controllers.incremental_alter_configs(changes)", True),
+    ("self._client.incremental_alter_configs(changes, validate_only=True)", False),
+    ("self._client.unregister_broker(broker, confirm=confirm)", False),
+    ("self._port = confirmed_writes(port, confirm)\nself._port.elect_leaders(partitions)", False),
+    ("port.elect_leaders(partitions)", False),
+])  # fmt: skip
+def test_writes_by_a_port_that_is_not_confirmed_are_found(line: str, *, is_found: bool) -> None:
+    assert bool(list(answers.unconfirmed_writes(source(line), WRITES))) is is_found
 
 
 # Silenced checks

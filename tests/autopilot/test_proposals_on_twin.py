@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import shlex
 import sqlite3
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from kreassign.autopilot.core import Message
+from kreassign.autopilot import core
 from kreassign.autopilot.events import Name, Planned
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.observation import US
@@ -21,15 +23,21 @@ from kreassign.executor.client_guard import ClientAnswer, ClientGuard, ClientQue
 from kreassign.executor.events import HoldRequested, PaceRequested, ReleaseRequested, ThrottleRequested
 from kreassign.executor.history.run_history import read_history
 from kreassign.executor.journal import find_journals, journal_path, post_request, read_events
+from kreassign.executor.lease import OFFSETS_TOPIC
 from kreassign.executor.runner import ReadClients
 from kreassign.executor.state import RunView
 from kreassign.model import ConfigChange, ConfigResource, NewTopic, TopicPartition, TopicPartitionReplica
+from kreassign.model.error_codes import NOT_CONTROLLER
 from kreassign.monitoring.metrics import AutopilotStatus
 from kreassign.operations.autopilot import Autopilot
 from kreassign.operations.autopilot_journal import BRAKE, DECISIONS, decisions_path
 from kreassign.operations.autopilot_looks import read_policy, why
 from kreassign.operations.plan_files import read_plan_file
 from kreassign.operations.run import resume_run
+from kreassign.twin.api.connection import AffectedResponses, Execute, Refused
+from kreassign.twin.api.request import Request
+from kreassign.wire import api
+from kreassign.wire.api import Api, Message
 from tests.autopilot.fleet import HOUR_S, Fleet
 from tests.executor.twin_runs import TwinRig, tp
 from tests.operations.test_cordoned_brokers import cordon
@@ -361,22 +369,22 @@ def submitted(ours: Fleet) -> int:
 # Leaders.
 
 
-class Begins(list[Message]):
+class Begins(list[core.Message]):
     """Messages of which the one about the beginning of an election does something."""
 
     def __init__(self, deed: object) -> None:
         super().__init__()
         self._deed = deed
 
-    def append(self, message: Message) -> None:
+    def append(self, message: core.Message) -> None:
         super().append(message)
         if "repaired by run election" in message.what and callable(self._deed):
             self._deed()
 
 
-def astray(folder: Path) -> Fleet:
+def astray(folder: Path, others: Mapping[str, list[list[int]]] | None = None) -> Fleet:
     """A cluster in which six partitions are not led by their preferred replica."""
-    ours = Fleet(folder, TwinRig(folder, LISTS, brokers=6), "[leaders]\nlevel = 'act'\nstep = 2\n")
+    ours = Fleet(folder, TwinRig(folder, LISTS, brokers=6, others=others), "[leaders]\nlevel = 'act'\nstep = 2\n")
     ours.rig.client.alter_partition_reassignments(
         {tp(number): (one[1], one[0], one[2]) for number, one in enumerate(LISTS)}
     ).raise_if_any()
@@ -407,6 +415,27 @@ def test_leaders_that_were_not_elected_are_told(tmp_path: Path) -> None:
         (act,) = autopilot.memory.acts
     assert act.outcome.startswith("without 1 of 6 leaders, such as t-5 (")
     assert "PREFERRED_LEADER_NOT_AVAILABLE" in act.outcome
+
+
+class ElectedAgain:
+    """Notes the APIs of all requests; the first election is refused for now."""
+
+    def __init__(self) -> None:
+        self.seen: list[Api] = []
+
+    def meet(self, request: Request, execute: Execute) -> Message | None:
+        self.seen.append(request.called)
+        is_first = request.called == api.ELECT_LEADERS and self.seen.count(api.ELECT_LEADERS) == 1
+        return Refused(NOT_CONTROLLER).meet(request, execute) if is_first else execute(request)
+
+
+def test_each_election_is_confirmed_right_before_it_is_sent(tmp_path: Path) -> None:
+    ours, noted = astray(tmp_path, {OFFSETS_TOPIC: [[0, 1, 2]]}), ElectedAgain()
+    ours.rig.twin.response_faults.add(noted, AffectedResponses(), hits_once=False)
+    with ours.opened() as autopilot:
+        ours.watch(autopilot, HOUR_S, LOOKS_S)
+    before = [one for one, after in pairwise(noted.seen) if after == api.ELECT_LEADERS]
+    assert (led_right(ours), before) == (6, [api.HEARTBEAT] * 4)
 
 
 # Directories.

@@ -1,9 +1,11 @@
-"""Answers of a cluster of which only the good half is used, and calls whose answers a reading has to look at twice."""
+"""Answers of a cluster of which only the good half is used, calls whose answers a reading has to look at twice, and
+writes that nobody confirms.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from tests.checks.source import Finding, Source
 
@@ -28,6 +30,27 @@ def single_answers(source: Source, calls: Mapping[str, str] = READ_TWICE) -> Ite
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Attribute) and node.attr in calls:
             yield Finding(source.path, node.lineno, f"uses {node.attr}; read by {calls[node.attr]}")
+
+
+CONFIRMED = "confirmed_writes"
+"""Function that makes of a port one whose writes are confirmed each."""
+
+
+def unconfirmed_writes(source: Source, calls: Collection[str]) -> Iterator[Finding]:
+    """Writes by a port of an object. A confirmed one has a name, or is a parameter, which the caller answers for."""
+    confirmed = {
+        ast.unparse(target)
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Assign) and CONFIRMED in ast.unparse(node.value)
+        for target in node.targets
+    }
+    for node in ast.walk(source.tree):
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Attribute() as port, attr=name), keywords=keywords):
+                said = {f"{one.arg}={ast.unparse(one.value)}" for one in keywords}
+                is_fine = bool({"validate_only=True", "confirm=confirm"} & said) or ast.unparse(port) in confirmed
+                if name in calls and not is_fine:
+                    yield Finding(source.path, node.lineno, f"{ast.unparse(port)}.{name}: take it of {CONFIRMED}")
 
 
 def half_answers(source: Source) -> Iterator[Finding]:

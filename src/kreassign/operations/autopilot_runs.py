@@ -39,6 +39,7 @@ from kreassign.errors import (
     KreassignError,
     PlanIsMet,
 )
+from kreassign.executor.cluster.port import confirmed_writes
 from kreassign.executor.events import (
     CancelRequested,
     HoldRequested,
@@ -163,6 +164,7 @@ class RepairRuns:
     def _elect(self, planned: Planned) -> None:
         """Elect preferred leaders in steps, under the lease of the cluster."""
         with sole_change(self._client, self._context, "autopilot", self._clock) as confirm:
+            client = confirmed_writes(self._client, confirm)
             self._begin(planned, ELECTION)
             size = self._decisions.policy.leaders.step
             failed: dict[TopicPartition, ClusterError] = {}
@@ -171,8 +173,7 @@ class RepairRuns:
                     after = f"{Result.STOPPED} after {counted(start, 'leader')}"
                     self._end(planned.name, Result.STOPPED, outcome=after)
                     return
-                confirm()
-                answer = self._client.elect_leaders(planned.moves[start : start + size], ElectionType.PREFERRED)
+                answer = client.elect_leaders(planned.moves[start : start + size], ElectionType.PREFERRED)
                 refused = answer.failed.items()
                 failed |= {one: error for one, error in refused if not has_code(error, ELECTION_NOT_NEEDED)}
                 self._clock.sleep(PAUSE_S)
