@@ -26,9 +26,11 @@ from kreassign.executor.events import (
     MovesSubmitted,
     Request,
     SubmissionIntended,
+    ThrottleChecked,
     ThrottleIntended,
     ThrottleSet,
 )
+from kreassign.executor.guards import guard_settings
 from kreassign.executor.journal import Journal, read_events
 from kreassign.model.pace import PaceChange
 from kreassign.model.plan import PartitionAssignment, Plan
@@ -244,6 +246,18 @@ def test_a_request_is_only_asked_until_the_run_acts_on_it(
         request = ask(path, clock)
         clock.go_quiet()
         assert run_journals.in_force(path, request, "does it", "later", clock) == told
+
+
+def test_a_throttle_is_only_asked_for_while_its_settings_cannot_be_read(tmp_path: Path) -> None:
+    """The run looks at its moves meanwhile, and writes nothing."""
+    unread = ThrottleChecked(9_000, unread=(RATES[0].key.resource,))
+    with Journal.create(tmp_path, replace(started(), guards=guard_settings())) as journal:
+        for event in WHOLE[1:4]:
+            journal.append(event)
+        clock = AnsweringTime(journal, unread, LOOK)
+        request = throttled(journal.path, clock)
+        clock.go_quiet()
+        assert run_journals.in_force(journal.path, request, "does it", "later", clock) == "asked; does it later"
 
 
 # Watching

@@ -388,9 +388,11 @@ def in_force(path: Path, request: Request, sentence: str, awaited: str, clock: C
 def is_in_force(path: Path, request: Request, clock: Clock = SYSTEM_CLOCK) -> bool:
     """True once the run acts on an accepted request; False if its next call to the cluster fails, or takes long.
 
-    A throttle is in force when its settings are written, anything else when the run has looked at its moves since.
+    A throttle is in force when its settings are written, or are as they should be; anything else when the run has
+    looked at its moves since.
     """
-    awaited = (ThrottleSet, MovesObserved) if isinstance(request, ThrottleRequested) else _AFTER_A_LOOK
+    is_throttle = isinstance(request, ThrottleRequested)
+    awaited = (ThrottleSet, MovesObserved) if is_throttle else _AFTER_A_LOOK
     reader = JournalReader(path, next((one.position for one in stored_snapshots(path)), BEGINNING))
     is_accepted, deadline_s = False, clock.monotonic_s() + IN_FORCE_S
     while True:
@@ -398,8 +400,11 @@ def is_in_force(path: Path, request: Request, clock: Clock = SYSTEM_CLOCK) -> bo
             is_accepted = is_accepted or (isinstance(event, Request) and event.request == request.request)
             if is_accepted and isinstance(event, CallFailed):
                 return False
+            if is_accepted and isinstance(event, ThrottleSet) and is_throttle:
+                return not event.problems
             if is_accepted and isinstance(event, awaited):
-                return not (isinstance(event, ThrottleSet) and event.problems)
+                # Where settings cannot be read, moves are looked at before any is written.
+                return not (is_throttle and read_view(path).is_throttle_due)
         if clock.monotonic_s() > deadline_s or not is_active(path):
             return False
         clock.sleep(ASK_EVERY_S)

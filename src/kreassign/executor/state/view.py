@@ -354,6 +354,11 @@ class RunView:
         return run.moves.are_left or bool(run.throttle.open or run.problems.unelected)
 
     @property
+    def is_throttle_due(self) -> bool:
+        """True while settings of its throttle are to be read or set first: until then others may be in force."""
+        return self._run.throttle.is_due or self._run.throttle.is_unread
+
+    @property
     def is_over(self) -> bool:
         """True if it has ended, and nothing is left of it to do."""
         return self.phase in ENDED and not self.can_be_resumed
