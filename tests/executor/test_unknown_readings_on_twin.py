@@ -149,9 +149,12 @@ def without_sizes(*brokers: int) -> Answer:
     return answer
 
 
-def test_nothing_starts_while_a_broker_tells_no_size_of_its_disks(rig: TwinRig, odd: OddPort) -> None:
+@pytest.mark.parametrize("silent_ones", [(2,), (1, 2)], ids=["one of two", "all that the plan names"])
+def test_nothing_starts_while_a_broker_tells_no_size_of_its_disks(
+    rig: TwinRig, odd: OddPort, silent_ones: tuple[int, ...]
+) -> None:
     started = rig.prepared(AWAY, throttle=None)
-    odd.answer_always("describe_log_dirs", without_sizes(2))
+    odd.answer_always("describe_log_dirs", without_sizes(*silent_ones))
     rig.after(BREAK_S, lambda: odd.answer_always("describe_log_dirs", as_it_is))
     begun_ms = rig.transport.now_ms()
     assert rig.run(started).state == "done"
@@ -165,6 +168,27 @@ def test_where_no_broker_tells_sizes_of_disks_a_run_goes_on(rig: TwinRig, odd: O
     odd.answer_always("describe_log_dirs", without_sizes(*range(5)))
     assert rig.run(started).state == "done"
     assert guard_words(rig) == []
+
+
+def listed_by_nobody(real: Real, names: object = None, *, broker: int | None = None, **named: Any) -> Any:
+    """No broker that is asked by name lists its topics; asked for single ones they answer."""
+    if names is None and broker is not None:
+        raise NO_ANSWER
+    return real(names, broker=broker, **named)
+
+
+@pytest.mark.parametrize("guard", [GuardName.OFFLINE, GuardName.MIN_ISR, GuardName.UNDER_REPLICATED])
+def test_any_guard_of_topics_holds_a_run_alone_while_they_are_unread(
+    rig: TwinRig, odd: OddPort, guard: GuardName
+) -> None:
+    only = {one: Reaction.HOLD if one is guard else Reaction.OFF for one in GuardName}
+    started = rig.prepared(AWAY, throttle=None, guards=only)
+    odd.answer_always("describe_topics", listed_by_nobody)
+    rig.after(BREAK_S, lambda: odd.answer_always("describe_topics", as_it_is))
+    begun_ms = rig.transport.now_ms()
+    assert rig.run(started).state == "done"
+    assert submitted_ms(rig) >= begun_ms + BREAK_S * 1000
+    assert any(f"{guard}: topic t could not be read: no answer" in words for words in guard_words(rig))
 
 
 def slow_down(rig: TwinRig) -> None:

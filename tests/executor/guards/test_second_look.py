@@ -11,7 +11,7 @@ import pytest
 from kreassign.errors import ClusterError, Unreachable
 from kreassign.executor.cluster.measurements import inspect_health
 from kreassign.executor.events import PlannedMove
-from kreassign.executor.guards import Health
+from kreassign.executor.guards import GuardName, Health
 from kreassign.executor.instructions import CheckHealth
 from kreassign.model import NO_LEADER, Batch, ConfigChange, ConfigResource, Topic, TopicPartition
 from tests.executor.odd_port import Answer, OddPort, Real
@@ -85,7 +85,9 @@ def test_a_first_look_at_one_broker_takes_nothing_for_healthy(odd: OddPort) -> N
     move = PlannedMove(TopicPartition("t", 0), (0, 1), (0, 2), size_bytes=0)
     odd.answer_always("describe_topics", silent_at(0, 1))
     unread = inspect_health(odd.port, CheckHealth((move,), ())).unread
-    assert ("topic t", "broker 1 does not answer") in {(one.what, one.why) for one in unread}
+    assert {one.guard for one in unread if (one.what, one.why) == ("topic t", "broker 1 does not answer")} == {
+        GuardName.OFFLINE, GuardName.MIN_ISR, GuardName.UNDER_REPLICATED
+    }  # fmt: skip
     odd.answer_always("describe_topics", lambda real, *args, broker=None, **named: (
         silent_at(0, 1) if broker is not None else troubled_at(None))(real, *args, broker=broker, **named))  # fmt: skip
     assert inspect_health(odd.port, CheckHealth((move,), ())).offline.count == 2
@@ -94,7 +96,9 @@ def test_a_first_look_at_one_broker_takes_nothing_for_healthy(odd: OddPort) -> N
 def test_a_broker_of_the_moves_is_not_down_while_no_second_broker_says_so(odd: OddPort) -> None:
     move = PlannedMove(TopicPartition("t", 0), (0, 1), (4, 1), size_bytes=0)
     odd.answer_always("describe_cluster", lacking_and_silent)
-    assert 4 in inspect_health(odd.port, CheckHealth((move,), ())).live
+    health = inspect_health(odd.port, CheckHealth((move,), ()))
+    assert 4 in health.live
+    assert (GuardName.BROKER, "which brokers are live") in {(one.guard, one.what) for one in health.unread}
     odd.answer_always("describe_cluster", lacking_at(None, 0, 1))
     assert 4 not in inspect_health(odd.port, CheckHealth((move,), ())).live
 

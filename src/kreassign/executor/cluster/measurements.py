@@ -57,7 +57,8 @@ def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Col
     ongoing = readings.ongoing_moves(port)
     ours = {(move.topic_partition, broker) for move in moves for broker in move.receiving}
     concerned = {broker for move in moves for broker in (*move.original, *move.receiving, *move.target)}
-    live = tuple(sorted(readings.live_with(port, concerned)))
+    shown, silence = readings.live_or_unknown(port, concerned)
+    live = tuple(sorted(shown))
     own = {move.topic_partition.topic for move in moves}
     topics = _topics_of_two(port, own, is_second=question.second_look)
     partitions = list(readings.partitions_of(topics.ok).values())
@@ -75,7 +76,7 @@ def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Col
     sent = {name: target for name, target in targets.items() if name not in of_others}
     copied = {(name, broker) for name, broker in ours if name not in question.unsent}
     foreign = _foreign_copies(port, ongoing, sent, copied, log_dirs, live)
-    sizeless = _without_sizes(answers.ok, destinations)
+    sizeless = _without_sizes(port, answers.ok, destinations, live)
     uncounted = spaces.ok.keys() - counted.ok.keys() | counted.failed.keys()  # The fullest directory is assumed.
     # Also during a reassignment that adds replicas: brokers count those, and refuse producers until enough are in sync.
     agreed = {move.topic_partition for move in moves} if question.allows_producer_outage else set()
@@ -108,7 +109,8 @@ def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Col
         foreign_configs=tuple(present for present in throttle.differ if present.key.resource not in recreated),
         unread_configs=throttle.unread,
         unread=(
-            *_unread(GuardName.UNDER_REPLICATED, "topic", _concerning(topics.failed, own)),
+            *_unread_topics(_concerning(topics.failed, own)),
+            *(() if silence is None else (Unread(GuardName.BROKER, "which brokers are live", error_text(silence)),)),
             *_unread(GuardName.MIN_ISR, "min.insync.replicas of topic", _concerning(minima.unknown, own)),
             *_unread(GuardName.DISK, "the free space of broker", {**spaces.failed, **sizeless}),
             *foreign.unread,
@@ -123,19 +125,26 @@ def _of_brokers(answers: Batch[int, tuple[LogDir, ...]], brokers: Collection[int
     return Batch(ok, {broker: error for broker, error in answers.failed.items() if broker in brokers})
 
 
-def _without_sizes(answers: Mapping[int, tuple[LogDir, ...]], brokers: Collection[int]) -> dict[int, ClusterError]:
+def _without_sizes(
+    port: ClusterPort, answers: Mapping[int, tuple[LogDir, ...]], brokers: Collection[int], live: Collection[int]
+) -> dict[int, ClusterError]:
     """Brokers, of these, with a directory whose size is unknown, though brokers of the cluster tell it.
 
-    Before Kafka 3.3 none does; the preview of a run says so.
+    Before Kafka 3.3 none does; the preview of a run says so. Where none of those that answered does, the other live
+    ones are asked.
     """
-    sized = {
-        broker: [one.total_bytes is not None and one.usable_bytes is not None for one in dirs if one.error is None]
-        for broker, dirs in answers.items()
-    }
-    if not any(each for found in sized.values() for each in found):
-        return {}
+    sized = {broker: _told_sizes(dirs) for broker, dirs in answers.items()}
     lacking = [broker for broker in brokers if not all(sized.get(broker, ()))]
+    if lacking and not any(map(any, sized.values())):
+        others = readings.read_log_dirs(port, sorted(set(live).difference(answers)), copies_of=())
+        if not others.failed and not any(map(any, map(_told_sizes, others.ok.values()))):
+            return {}
     return dict.fromkeys(lacking, ClusterError("it does not tell that of each log directory"))
+
+
+def _told_sizes(dirs: Iterable[LogDir]) -> list[bool]:
+    """For each working directory: True if the size and the free space of its disk are told."""
+    return [one.total_bytes is not None and one.usable_bytes is not None for one in dirs if one.error is None]
 
 
 def _topics_of_two(port: ClusterPort, own: set[str], *, is_second: bool) -> Batch[str, Topic]:
@@ -193,6 +202,12 @@ def _unread(
     guard: GuardName, what: str, failed: Mapping[str, ClusterError] | Mapping[int, ClusterError]
 ) -> list[Unread]:
     return [Unread(guard, f"{what} {name}", error_text(error)) for name, error in sorted(failed.items())]
+
+
+def _unread_topics(failed: Mapping[str, ClusterError]) -> list[Unread]:
+    """One of each topic for every guard that judges topics: any of them may be the only one that is on."""
+    judging = (GuardName.OFFLINE, GuardName.MIN_ISR, GuardName.UNDER_REPLICATED)
+    return [one for guard in judging for one in _unread(guard, "topic", failed)]
 
 
 def _concerning(unknown: Mapping[str, ClusterError], own: Collection[str]) -> dict[str, ClusterError]:

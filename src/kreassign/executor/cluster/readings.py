@@ -515,10 +515,15 @@ def live_with(port: TopicsPort, brokers: Collection[int]) -> frozenset[int]:
 
     Raises ClusterError.
     """
+    return live_or_unknown(port, brokers)[0]
+
+
+def live_or_unknown(port: TopicsPort, brokers: Collection[int]) -> tuple[frozenset[int], ClusterError | None]:
+    """Return `live_with`, and why it is not known which brokers are live; None if it is. Raises ClusterError."""
     try:
-        return live_of_two(port)
-    except ClusterError:
-        return frozenset((*port.describe_cluster().broker_ids, *brokers))
+        return live_of_two(port), None
+    except ClusterError as error:
+        return frozenset((*port.describe_cluster().broker_ids, *brokers)), error
 
 
 def live_of_two(port: TopicsPort, *, include_fenced: bool = False) -> frozenset[int]:
