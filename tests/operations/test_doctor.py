@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -9,11 +10,12 @@ import pytest
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.errors import Unreachable
-from kreassign.model import Batch, ConfigChange, ConfigResource
+from kreassign.model import Batch, ConfigChange, ConfigResource, LogDir
 from kreassign.model.error_codes import NOT_CONTROLLER
 from kreassign.model.pace import Order
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS
 from kreassign.operations.doctor import diagnose_cluster
+from kreassign.operations.snapshot import overview
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.transport import TwinTransport
@@ -127,6 +129,21 @@ def test_the_doctor_calls_no_move_stuck_whose_broker_does_not_answer(tmp_path: P
     looked = diagnose_cluster(cast(AdminClient, odd), tmp_path, measure_for_s=5, clock=rig.transport)
     assert rig.client.list_partition_reassignments()
     assert "stuck" not in [issue.kind for issue in looked.issues]
+
+
+def test_the_doctor_names_a_broker_that_does_not_tell_its_free_space(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [1, 0]])
+    odd = OddPort(rig.client)
+
+    def unsized(real: Real, *args: Any, **named: Any) -> Batch[int, tuple[LogDir, ...]]:
+        found: Batch[int, tuple[LogDir, ...]] = real(*args, **named)
+        untold = {2: tuple(replace(one, usable_bytes=None) for one in found.ok[2])} if 2 in found.ok else {}
+        return Batch({**found.ok, **untold}, found.failed)
+
+    odd.answer_always("describe_log_dirs", unsized)
+    (issue,) = diagnose_cluster(cast(AdminClient, odd), tmp_path, clock=rig.transport).issues
+    assert issue.seen.startswith("free space of broker 2: not told for each of its log directories")
+    assert overview(cast(AdminClient, odd)).is_troubled
 
 
 @pytest.mark.parametrize("behind", range(3))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import attrgetter
 from typing import Protocol, TypeVar
 
@@ -85,6 +85,18 @@ def sum_of_disks(dirs: Iterable[_Dir], held: Held[_Dir] | None = None) -> tuple[
     """Total and usable bytes of a broker's disks, as `disks` finds them; None unless each directory's are known."""
     each = [one for one, *_ in disks(dirs, held)]
     return _sum(one.total_bytes for one in each), _sum(one.usable_bytes for one in each)
+
+
+def told_sizes(dirs: Iterable[LogDir]) -> list[bool]:
+    """For each working directory: True if the size and the free bytes of its file system are told."""
+    return [one.total_bytes is not None and one.usable_bytes is not None for one in dirs if one.error is None]
+
+
+def unsized(answers: Mapping[int, Iterable[LogDir]]) -> tuple[int, ...]:
+    """Brokers that do not tell that of each directory though others tell it; none before Kafka 3.3, where none does."""
+    told = {broker: told_sizes(dirs) for broker, dirs in answers.items()}
+    does_any = any(map(any, told.values()))
+    return tuple(sorted(broker for broker, each in told.items() if does_any and not all(each)))
 
 
 def _sum(sizes: Iterable[int | None]) -> int | None:

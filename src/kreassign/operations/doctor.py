@@ -38,6 +38,7 @@ from kreassign.model import (
     Partition,
     TopicPartition,
 )
+from kreassign.model.disks import unsized
 from kreassign.model.distributions import UNKNOWN, Recognised, recognise
 from kreassign.model.error_codes import TOPIC_AUTHORIZATION_FAILED, has_code
 from kreassign.model.run import IN_FLIGHT, RunHistory
@@ -46,6 +47,8 @@ from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, LOG_DIR_RATE
 from kreassign.operations.broker_changes import MaintenanceStore
 from kreassign.operations.run import RunContext
 from kreassign.operations.snapshot import SECOND_LOOK, brokers_and_topics
+
+UNSIZED = "not told for each of its log directories, as others tell theirs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +142,7 @@ def examine(
                 for one, error in settings.failed.items()
             ),
             *(NotRead("log directories of broker", error, broker) for broker, error in silent.items()),
+            *(NotRead("free space of broker", UNSIZED, broker) for broker in unsized(log_dirs.ok)),
         ),
     )
 

@@ -37,6 +37,7 @@ from kreassign.model import (
 )
 from kreassign.model.authorization import error_text, missing_permission
 from kreassign.model.cluster import CLEANUP_POLICY, ResourceType
+from kreassign.model.disks import unsized
 from kreassign.model.load import MEASURED_S
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir, SnapshotTopic
 from kreassign.model.text import check_wait, some_of
@@ -270,7 +271,8 @@ class Overview:
     """A cluster: live and fenced brokers (where the cluster names them), and its partitions by state.
 
     `fullest_dir` is the used share of the fullest log directory; None if no broker reports it. `unread` counts topics
-    and brokers that did not answer, of which the figures tell nothing. `alone` is why no second broker was asked.
+    and brokers that did not answer, or did not tell the size of a directory, of which the figures tell nothing. `alone`
+    is why no second broker was asked.
     """
 
     cluster_id: str
@@ -314,6 +316,6 @@ def overview(client: AdminClient) -> Overview:
         offline=sum(one.leader == NO_LEADER for one in partitions),
         under_replicated=lagging,
         reassigned=len(ongoing),
-        unread=len(topics.failed) + len(log_dirs.failed),
+        unread=len(topics.failed) + len(log_dirs.failed) + len(unsized(log_dirs.ok)),
         alone=None if alone is None else error_text(alone),
     )

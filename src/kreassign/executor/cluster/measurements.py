@@ -43,6 +43,7 @@ from kreassign.model import (
     TopicPartition,
 )
 from kreassign.model.authorization import error_text
+from kreassign.model.disks import told_sizes
 from kreassign.model.plan_facts import is_another
 
 # Cluster health, for the guards.
@@ -133,18 +134,13 @@ def _without_sizes(
     Before Kafka 3.3 none does; the preview of a run says so. Where none of those that answered does, the other live
     ones are asked.
     """
-    sized = {broker: _told_sizes(dirs) for broker, dirs in answers.items()}
+    sized = {broker: told_sizes(dirs) for broker, dirs in answers.items()}
     lacking = [broker for broker in brokers if not all(sized.get(broker, ()))]
     if lacking and not any(map(any, sized.values())):
         others = readings.read_log_dirs(port, sorted(set(live).difference(answers)), copies_of=())
-        if not others.failed and not any(map(any, map(_told_sizes, others.ok.values()))):
+        if not others.failed and not any(map(any, map(told_sizes, others.ok.values()))):
             return {}
     return dict.fromkeys(lacking, ClusterError("it does not tell that of each log directory"))
-
-
-def _told_sizes(dirs: Iterable[LogDir]) -> list[bool]:
-    """For each working directory: True if the size and the free space of its disk are told."""
-    return [one.total_bytes is not None and one.usable_bytes is not None for one in dirs if one.error is None]
 
 
 def _topics_of_two(port: ClusterPort, own: set[str], *, is_second: bool) -> Batch[str, Topic]:
