@@ -46,6 +46,7 @@ pytestmark = pytest.mark.thorough
 
 AWAY = {0: (2, 1)}
 OTHER = tp(0, "other")
+U = ConfigResource.topic("u")
 BREAK_S = 60
 
 
@@ -132,6 +133,20 @@ def test_nothing_starts_until_a_guard_can_read_what_it_needs(
     assert submitted_ms(rig) >= begun_ms + BREAK_S * 1000
     (told,) = [words for words in guard_words(rig) if what in words]
     assert f"{what} could not be read: no answer; nothing new is started meanwhile" in told
+
+
+def test_trouble_from_before_the_run_that_was_read_late_holds_no_run(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1]], others={"u": [[3, 4]]})
+    rig.odd_port = (odd := OddPort(rig.client)).port
+    rig.client.incremental_alter_configs({U: [ConfigChange.set("min.insync.replicas", "2")]}).raise_if_any()
+    rig.twin.crash(4)
+    rig.transport.sleep(BREAK_S)
+    started = rig.prepared(AWAY, throttle=None)
+    odd.answer_always("describe_configs", silent(U))
+    rig.after(BREAK_S, lambda: odd.answer_always("describe_configs", as_it_is))
+    rig.end_within(10 * BREAK_S)
+    assert rig.run(started).state == "done"
+    assert not any("which was not so when the run began" in words for words in guard_words(rig))
 
 
 def without_sizes(*brokers: int) -> Answer:

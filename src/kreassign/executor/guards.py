@@ -42,6 +42,10 @@ class GuardName(StrEnum):
     CLIENTS = "clients"
 
 
+OF_PARTITIONS = (GuardName.OFFLINE, GuardName.MIN_ISR, GuardName.UNDER_REPLICATED)
+"""Guards that compare partitions with those in trouble when the run began. What was not read is healthy for none."""
+
+
 class Reaction(StrEnum):
     """Reaction to a breach; the later ones include that it is reported."""
 

@@ -19,6 +19,7 @@ from kreassign.executor.cluster.port import ClusterPort, OffsetPort
 from kreassign.executor.cluster.receivers import closures_of
 from kreassign.executor.events import PlannedMove
 from kreassign.executor.guards import (
+    OF_PARTITIONS,
     ForeignCopy,
     GuardName,
     Health,
@@ -201,9 +202,8 @@ def _unread(
 
 
 def _unread_topics(failed: Mapping[str, ClusterError]) -> list[Unread]:
-    """One of each topic for every guard that judges topics: any of them may be the only one that is on."""
-    judging = (GuardName.OFFLINE, GuardName.MIN_ISR, GuardName.UNDER_REPLICATED)
-    return [one for guard in judging for one in _unread(guard, "topic", failed)]
+    """One of each topic for every guard that judges partitions: any of them may be the only one that is on."""
+    return [one for guard in OF_PARTITIONS for one in _unread(guard, "topic", failed)]
 
 
 def _concerning(unknown: Mapping[str, ClusterError], own: Collection[str]) -> dict[str, ClusterError]:

@@ -170,6 +170,17 @@ def is_health_check_due(run: Run, starting: Names, at_ms: int) -> bool:
     return at_ms - run.health.checked_ms >= patience_ms
 
 
+def first_look(run: Run) -> guards.Health | None:
+    """The inspection with which others are compared: the first that read all, or after which a move was sent.
+
+    Trouble from before the run that was not read would look like trouble of the run; None if no inspection counts yet.
+    """
+    first = run.health.first
+    if first is None or not any(one.guard in guards.OF_PARTITIONS for one in first.unread):
+        return first
+    return first if any(record.submitted_ms is not None for record in run.moves.records.values()) else None
+
+
 def judge(run: Run, starting: Names, event: HealthObserved) -> tuple[Names, tuple[guards.Verdict, ...]]:
     """Process an inspection: return the starting moves that have disk space, and the verdicts of the guards."""
     watch, health = run.health, event.health
@@ -177,7 +188,7 @@ def judge(run: Run, starting: Names, event: HealthObserved) -> tuple[Names, tupl
     for breach in watch.breaches:
         breach.last_ms = event.at_ms if breach.until_ms is None else breach.last_ms
     starting, wanted = take_stock(run, starting, health)
-    watch.first = watch.first or health
+    watch.first = first_look(run) or health
     destinations = run.moves.index.destinations
     watched = (setting.key for setting in run.throttle.watched)
     read = dict.fromkeys((*watched, *(present.key for present in health.foreign_configs)))

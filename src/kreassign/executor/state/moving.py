@@ -153,7 +153,7 @@ def _check_then_proceed(run: Run, starting: phases.Names, cancelling: phases.Nam
     check = instructions.CheckHealth(
         tuple(record.step for record in active),
         in_force,
-        run.health.first,
+        admission.first_look(run),
         lost,
         run.identity.allows_producer_outage,
         second_look=bool(run.health.suspected),
