@@ -26,6 +26,7 @@ from kreassign.model.topic_changes import (
     TopicsView,
     decide_reassignments,
     decide_replication_factors,
+    producer_outages,
     unwise_removals,
 )
 
@@ -181,6 +182,16 @@ def by_assignment(
     return _changes(view, wanted)
 
 
+def refuse_outages(view: TopicsView, changes: Iterable[ReplicaChange]) -> None:
+    """Raise `ToolError` for partitions whose producers with acks=all would be refused until a copy is in sync."""
+    found = producer_outages(view, {change.topic_partition: change.target for change in changes})
+    if found:
+        reasons = [f"{key}: producers with acks=all would be refused until a copy is in sync: {why}."
+                   for key, why in sorted(found.items())]  # fmt: skip
+        wanted = "Lower min.insync.replicas of the topic for the time, or give --force to start it all the same."
+        raise command_line.ToolError("\n".join(["Nothing was changed, because of", *reasons, wanted]))
+
+
 def _raise_refusals(decided: Mapping[model.TopicPartition, object] | Mapping[str, object]) -> None:
     reasons = [f"{item}: {found.message}" for item, found in decided.items() if isinstance(found, Refusal)]
     if reasons:
@@ -286,6 +297,8 @@ def _change_replicas(client: AdminClient, options: command_line.Options) -> None
     if not changes:
         print(NOTHING_TO_CHANGE)
         return
+    if not is_forced:
+        refuse_outages(view, changes)
     print(announced(changes), end="\n\n", flush=True)
     if options.has("dry-run"):
         print(ONLY_CHECKED)

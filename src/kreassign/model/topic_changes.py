@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from kreassign.model import error_codes
 from kreassign.model.cluster import Broker, LogDir, LogDirReplica, Partition, Topic, TopicPartition, listed_ids
-from kreassign.model.replication_factor import dispensable, known_in_sync, lost_in_sync, undercut
+from kreassign.model.replication_factor import dispensable, known_in_sync, locks_out, lost_in_sync, undercut
 
 # The view of a cluster behind the decisions.
 
@@ -338,6 +338,27 @@ def unwise_removals(
         text = None if may_undercut_min_in_sync else _undercut(view, key.topic, len(replicas))
         if (text := text or lost_in_sync(partition, replicas)) is not None:
             found[key] = Refusal(error_codes.INVALID_REPLICATION_FACTOR, text)
+    return found
+
+
+def producer_outages(view: TopicsView, wanted: Mapping[TopicPartition, Replicas]) -> dict[TopicPartition, str]:
+    """Why producers with acks=all are, or may be, refused until a new copy is in sync, by partition.
+
+    Kafka permits that.
+    """
+    found: dict[TopicPartition, str] = {}
+    for key, replicas in wanted.items():
+        partition, least = view.topics[key.topic].partitions[key.partition], view.min_in_sync.get(key.topic)
+        before, growing = len(partition.replicas), len({*partition.replicas, *replicas})
+        if growing == before:
+            continue
+        if least is None:
+            found[key] = f"min.insync.replicas of topic {key.topic} could not be read"
+        elif locks_out(least, before, growing, len(partition.isr)):
+            found[key] = (
+                f"{growing} replicas count while it moves, and {len(partition.isr)} in sync, fewer than "
+                f"min.insync.replicas={least} asks for"
+            )
     return found
 
 

@@ -28,6 +28,7 @@ def cluster(request):
     """Two topics on four brokers, b under way already; with and without the requests of KIP-179."""
     plans = (
         TopicPlan("a", (PartitionPlan((0, 1), Traffic(3 * MEGABYTE)), PartitionPlan((1, 2), Traffic(4 * MEGABYTE)))),
+        TopicPlan("lone", (PartitionPlan((0,)),), {"min.insync.replicas": "2"}),
         TopicPlan("safe", (PartitionPlan((0, 1, 2)),), {"min.insync.replicas": "2"}),
         TopicPlan("b", (PartitionPlan((3, 0, 2), Traffic(10**12), isr=(0,), adding=(3,), removing=(2,)),)),
     )
@@ -164,6 +165,16 @@ def test_nothing_shrinks_below_min_insync_replicas_but_by_force(run, cluster, op
     assert run(*words, "--topic", "safe", *options, "--force")[0] == 0
     settle(asked, "safe")
     assert replicas(asked, "safe") == (0,)
+
+
+@pytest.mark.parametrize("options", [("--replication-factor", "2"), ("--replica-assignment", "1")])
+def test_no_producer_is_locked_out_but_by_force(run, cluster, options):
+    asked, words = cluster
+    code, out = run(*words, "--topic", "lone", *options)
+    assert (code, replicas(asked, "lone")) == (1, (0,))
+    assert "lone-0: producers with acks=all would be refused until a copy is in sync: 2 replicas count" in out
+    assert "give --force" in out
+    assert run(*words, "--topic", "lone", *options, "--force")[0] == 0
 
 
 @pytest.mark.parametrize(
