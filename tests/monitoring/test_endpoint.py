@@ -72,6 +72,15 @@ def test_what_a_proxy_forwards_is_refused(port: int, name: str, runs: list[RunHi
         connection.close()
 
 
+def test_what_comes_in_an_old_version_of_http_is_refused(port: int, runs: list[RunHistory]) -> None:
+    """So nginx forwards, with no header of its own and the name of this machine, unless it is told otherwise."""
+    runs.append(measured(WHOLE))
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as asked, asked.makefile("rb") as answer:
+        asked.sendall(b"GET /metrics HTTP/1.0\r\nHost: 127.0.0.1:8085\r\nConnection: close\r\n\r\n")
+        assert b" 403 " in answer.readline()
+        assert b"run-1" not in answer.read()
+
+
 def test_nothing_but_the_page_is_there_and_it_can_only_be_read(port: int) -> None:
     assert [ask(port, path)[0] for path in ("/", "/metrics/", "/metrics/../etc/passwd")] == [404] * 3
     assert [ask(port, method=method)[0] for method in ("POST", "PUT", "DELETE", "OPTIONS")] == [405] * 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 import ssl
 import stat
 from html.parser import HTMLParser
@@ -216,6 +217,18 @@ def test_what_a_proxy_forwards_is_not_read_without_the_token(place: Place, token
                 assert (held == 401) is (token is None), (path, headers)
         led = site.ask("/runs/run-1", accept="text/html", via="1.1 proxy")
         assert (led.status, "--token-file" in led.text) == ((401, True) if token is None else (303, False))
+
+
+def test_what_comes_in_an_old_version_of_http_is_not_read_without_the_token(place: Place) -> None:
+    """So nginx forwards, with no header of its own and the name of this machine, unless it is told otherwise."""
+    settings = WebSettings(place.state_dir, port=0, token=PageToken(TOKEN))
+    with serving_page(settings) as site:
+        for login, status in (("", b" 401 "), (f"Authorization: Bearer {TOKEN}\r\n", b" 200 ")):
+            request = f"GET /runs/run-1 HTTP/1.0\r\nHost: {site.host}\r\nConnection: close\r\n{login}\r\n"
+            with socket.create_connection(("127.0.0.1", site.port), timeout=60) as asked:
+                asked.sendall(request.encode())
+                with asked.makefile("rb") as answer:
+                    assert status in answer.readline()
 
 
 def test_sessions_end_by_themselves_and_do_not_become_too_many() -> None:

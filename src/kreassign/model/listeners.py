@@ -24,14 +24,19 @@ _ON_THE_WAY = ("x-forwarded", "x-real-", "x-original-", "x-client-", "x-cluster-
 _BY_A_PROXY = frozenset({"forwarded", "via", "true-client-ip", "client-ip", "proxy-authorization", "max-forwards"})
 """Headers of RFC 7239 and RFC 9110, and of content networks, that only a proxy adds."""
 
+_OLD_VERSIONS = frozenset({"0.9", "1.0"})
+"""Versions of HTTP that no browser speaks, and no client of programs unasked: nginx does to what it forwards to."""
+
 FORWARDED = "this came by way of a proxy, so that others than this machine may read it"
 
 
-def is_forwarded(headers: Iterable[str], hosts: Iterable[str]) -> bool:
-    """True unless a request came from this machine itself, by the names of its headers and its hosts.
+def is_forwarded(headers: Iterable[str], hosts: Iterable[str], version: str) -> bool:
+    """True unless a request came from this machine itself, by the names of its headers, its hosts and its version.
 
     Any sign of a proxy counts.
     """
+    if version.rpartition("/")[2] in _OLD_VERSIONS:
+        return True
     if any(name in _BY_A_PROXY or name.startswith(_ON_THE_WAY) for name in map(str.lower, headers)):
         return True
     return any(name_of_host(host) not in LOCAL_NAMES for host in hosts)

@@ -326,7 +326,7 @@ def _application(page: Callable[[], bytes]) -> Callable[[dict[str, Any], Start],
 def _answered(environ: dict[str, Any], page: Callable[[], bytes]) -> tuple[str, bytes]:
     host = str(environ.get("HTTP_HOST", ""))
     headers = (name.removeprefix("HTTP_").replace("_", "-") for name in environ if name.startswith("HTTP_"))
-    if is_forwarded(headers, ()):
+    if is_forwarded(headers, (), str(environ["SERVER_PROTOCOL"])):
         said = f"{FORWARDED}, and this port has no token; `kreassign web` serves metrics with one\n"
         return "403 Forbidden", said.encode()
     if name_of_host(host) not in LOCAL_NAMES:

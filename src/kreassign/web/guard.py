@@ -82,7 +82,7 @@ class Access:
     def may_read(self, request: Request) -> bool:
         """True if the request may read anything besides the login page."""
         headers = request.headers
-        is_local = not is_forwarded(headers.keys(), headers.getlist("host"))
+        is_local = not is_forwarded(headers.keys(), headers.getlist("host"), request.scope["http_version"])
         is_open = is_local and self._settings.is_local
         session = request.cookies.get(cookie_name(self._settings))
         return is_open or self.user(request) is not None or self._sessions.is_open(session)
