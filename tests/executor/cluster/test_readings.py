@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from kreassign.errors import ClusterError, Unreachable
-from kreassign.executor.cluster.readings import read_settings, read_topics
+from kreassign.executor.cluster.readings import read_settings, read_topics, settings_of_two
 from kreassign.executor.cluster.sizes import read_leader_sizes
-from kreassign.model import Batch, ConfigResource, LogDir, Topic
+from kreassign.model import Batch, ConfigEntry, ConfigResource, ConfigSource, LogDir, Topic
 from kreassign.model.error_codes import (
     LEADER_NOT_AVAILABLE,
     TOPIC_AUTHORIZATION_FAILED,
@@ -20,6 +20,7 @@ from kreassign.model.error_codes import (
     UNKNOWN_TOPIC_OR_PARTITION,
 )
 from kreassign.model.plan_facts import is_another
+from kreassign.model.throttle import FOLLOWER_THROTTLED_REPLICAS as KEY
 from tests.executor.odd_port import Answer, OddPort, Real, as_it_is, not_reached, refusal
 from tests.executor.twin_runs import TwinRig
 
@@ -123,6 +124,21 @@ def test_settings_of_a_topic_that_others_know_are_unknown(
     known, absent, unknown = read_settings(odd.port, [topic], ("retention.ms",))
     assert (known, topic in absent, topic in unknown) == ({}, outcome == "absent", outcome == "unknown")
     assert read_settings(odd.port, [topic, broker], ("retention.ms",)).unknown == {}
+
+
+def test_two_brokers_that_show_other_settings_are_told_with_the_way_out(tmp_path: Path) -> None:
+    """Of a topic that was created again, one that was started since shows the former settings, however often."""
+    odd, topic = OddPort(TwinRig(tmp_path, [[0, 1]], brokers=2).client), ConfigResource.topic("t")
+
+    def of_former_topic(real: Real, *args: Any, broker: int | None = None, **named: Any) -> Any:
+        found = real(*args, broker=broker, **named)
+        shown = ConfigEntry(KEY, "0:1", ConfigSource.DYNAMIC_TOPIC)
+        return Batch({topic: {KEY: shown}}) if broker == 1 else found
+
+    odd.answer_always("describe_configs", of_former_topic)
+    (error,) = settings_of_two(odd.port, [topic], (KEY,)).unknown.values()
+    assert "or was started since the topic was created again" in str(error)
+    assert str(error).endswith("set it to another value and delete it (`kafka-configs`)")
 
 
 def test_a_size_without_an_answer_is_unknown(odd: OddPort) -> None:

@@ -355,7 +355,13 @@ def _disagreement(answers: Answers[Value]) -> str:
     topics = {broker: one.value for broker, one in answers.items() if isinstance(one.value, Topic)}
     lag = _proven_lag(topics) or "one of them lags (`kafka-metadata-quorum.sh describe --replication` shows which)"
     shown = ", ".join(f"broker {broker} {what}" for broker, what in sorted(_first_difference(answers).items()))
-    return f"{shown}; {lag}. Try again; if this lasts, restart that broker"
+    former = "" if topics else _OF_A_FORMER_TOPIC
+    return f"{shown}; {lag}{former}. Try again; if this lasts, restart that broker{former and _ANOTHER_VALUE}"
+
+
+# Fact 62 of docs/design/non-obvious.md: a restart does not help there.
+_OF_A_FORMER_TOPIC = ", or was started since the topic was created again, and shows a setting of the former one"
+_ANOTHER_VALUE = ", or set it to another value and delete it (`kafka-configs`)"
 
 
 def _first_difference(answers: Answers[Value]) -> dict[int, str]:
