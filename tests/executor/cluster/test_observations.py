@@ -86,6 +86,24 @@ def test_a_broker_that_did_not_answer_has_no_copy_in_the_observation() -> None:
     assert observe([MOVE], answers((2, 1, 0), ongoing, status(0, 0, 1_000, is_leader=True)))[0].copies == ()
 
 
+@pytest.mark.parametrize(("size_bytes", "copies"), [(400, (CopyProgress(2, 400, 0),)), (1_000, ())])
+def test_at_its_end_a_copy_tells_by_how_much_its_log_became_smaller(
+    size_bytes: int, copies: tuple[CopyProgress, ...]
+) -> None:
+    at_leader = status(1, 0, size_bytes, is_leader=True)
+    assert observe([MOVE], answers((2, 1), None, at_leader, status(2, 0, size_bytes)))[0].copies == copies
+
+
+@pytest.mark.parametrize(("size_bytes", "copies"), [(400, (CopyProgress(2, 400, 0),)), (1_000, ())])
+def test_a_copied_directory_tells_by_how_much_its_log_became_smaller(
+    size_bytes: int, copies: tuple[CopyProgress, ...]
+) -> None:
+    move = replace(MOVE, original=(2, 1), log_dirs=(LogDirTarget(2, "/b", "/a"),))
+    locations = {TopicPartitionReplica(2, *T0): ReplicaLocation("/b", None, size_bytes)}
+    (observation,) = observe([move], replace(answers((2, 1)), locations=locations))
+    assert (observation.placement, observation.copies) == (PlacementState.ARRIVED, copies)
+
+
 def test_news_is_what_differs_from_what_is_known() -> None:
     (one,) = observe([MOVE], answers((0, 1)))
     (other,) = observe([MOVE], answers((2, 1)))

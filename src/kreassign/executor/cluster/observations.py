@@ -221,10 +221,13 @@ _ARRIVED = {
 
 def _directory_copies(move: PlannedMove, answers: Answers) -> Iterator[CopyProgress]:
     """Progress of copies between log directories of the same broker."""
-    for broker in move.rearranging:
-        place = answers.locations.get(TopicPartitionReplica(broker, *move.topic_partition), ReplicaLocation())
-        if place.future is not None:
-            yield CopyProgress(broker, place.future_bytes, max(0, place.current_bytes - place.future_bytes))
+    for target in move.log_dirs:
+        place = answers.locations.get(TopicPartitionReplica(target.broker, *move.topic_partition), ReplicaLocation())
+        if target.is_move and place.future is not None:
+            left_bytes = max(0, place.current_bytes - place.future_bytes)
+            yield CopyProgress(target.broker, place.future_bytes, left_bytes)
+        elif target.is_move and place.current == target.path and place.current_bytes < move.size_bytes:
+            yield CopyProgress(target.broker, place.current_bytes, 0)  # by how much the log became smaller
 
 
 def _placement(move: PlannedMove, partition: Partition, ongoing: OngoingReassignment | None) -> PlacementState:
