@@ -72,6 +72,15 @@ LEFT_OUT = {
 }
 """Places in `READING` where an answer may be read by half, or has a default, and why: file, and function."""
 
+ALWAYS_MANY = {
+    ("model/topic_changes.py", "more"): "more than 10,000, in the words that tests on real brokers know",
+    ("twin/zookeeper/decisions.py", "present"): "a broker's own words",
+    ("cli/commands/show_load.py", "title"): "an adjective",
+    ("twin/checkers.py", "partition.topic_partition"): "a name, and a verb",
+    ("operations/broker_changes.py", "len(keys)"): "the partitions of a topic that has 50",
+}
+"""Texts with a plural after a value that is never one: file, and value."""
+
 COMMANDS_PAGE = "docs/reference/kreassign.md"
 
 
@@ -210,6 +219,28 @@ def test_empty_words_are_found(path: str, text: str) -> None:
 def test_words_inside_other_words_are_fine() -> None:
     text = "class Database: ...\nclass Managed: ..."
     assert not list(shape.banned_names(source(text, "src/kreassign/admin/baseline.py"), EMPTY_WORDS))
+
+
+def test_no_text_says_1_partitions() -> None:
+    found = {finding: _place(finding) for file in python("src/kreassign") for finding in shape.bare_counts(file)}
+    assert_none(finding for finding, place in found.items() if place not in ALWAYS_MANY)
+    assert set(ALWAYS_MANY) <= set(found.values()), "a row of ALWAYS_MANY is over"
+
+
+@pytest.mark.parametrize(("text", "is_found"), [
+    ('f"{len(names)} partitions"', True),
+    ('f"broker {broker} leads {count} "\nf"log directories"', True),
+    ('f"{hours:.0f} hours"', True),
+    ('f"{counted(count, \'partition\')} of {len(names)} partitions"', False),
+    ('f"{KEPT_DAYS * 24} hours"', False),
+    ('f"{factor:.2f} times"', False),
+    ('f"{factor} times its speed"', False),
+    ('f"{count} moves" if count else ""', True),
+    ('"1 move" if count == 1 else f"{count} moves"', False),
+    ('f"broker {broker} moves"', False),
+])  # fmt: skip
+def test_numbers_before_a_plural_are_found(text: str, *, is_found: bool) -> None:
+    assert bool(list(shape.bare_counts(source(f"told = ({text})")))) is is_found
 
 
 @pytest.mark.parametrize("word", ["todo", "fixme", "xxx"])

@@ -15,6 +15,14 @@ SILENCER = re.compile(r"#\s*(noqa|type:\s*ignore|ruff:\s*noqa|mypy:|pragma:|pyli
 NAMED_SILENCER = re.compile(r"#\s*(?:noqa:\s*[A-Z]+\d+(?:,\s*[A-Z]+\d+)*|type:\s*ignore\[[\w-]+(?:,\s*[\w-]+)*\])(.*)")
 REASON_LETTERS = 10
 CAMEL_WORD = re.compile(r"[A-Z][a-z]+|[A-Z]+(?![a-z])")
+NOUN = re.compile(
+    r" (?:(?:complete|inbound|live|log|more|new|open|preferred) )?(?:partitions|replicas|brokers|topics|records|rows|"
+    r"hours|minutes|seconds|times(?! (?:its|the|what) )|leaders|racks|nodes|clusters|entries|lines|characters|"
+    r"directories|moves)\b"
+)
+"""Nouns in the plural, after a number. Most that may be verbs ("copies", "files") are left out."""
+AFTER_ALL = re.compile(r"(?:\bof(?: the last)? |\bto |\bbroker )$")
+"""Words before a number that speak of all, so that the plural is right ("1 of 1 partitions"), or of no number."""
 
 
 def long_functions(source: Source, limit: int) -> Iterator[Finding]:
@@ -51,6 +59,34 @@ def unfinished(source: Source) -> Iterator[Finding]:
     for number, line in enumerate(source.lines, 1):
         if match := re.search(r"\b(TOD[O]|FIXM[E]|XX[X])\b|^([<>])\2{6} ", line):
             yield Finding(source.path, number, f"{match[0]}: do it now, or write an issue")
+
+
+def bare_counts(source: Source) -> Iterator[Finding]:
+    """Numbers in texts before a noun that is always in the plural: "1 partitions".
+
+    Constants are no such numbers, nor what has decimals, nor texts of which another one is chosen for 1.
+    """
+    nodes = [*ast.walk(source.tree)]
+    choices = [node for node in nodes if isinstance(node, ast.IfExp) and ast.unparse(node.test).endswith(" 1")]
+    apart = [part for node in choices for part in (node.body, node.orelse)]
+    for text in nodes:
+        if isinstance(text, ast.JoinedStr) and text not in apart:
+            for before, number, after in zip([None, *text.values], text.values, text.values[1:], strict=False):
+                noun = None if AFTER_ALL.search(_said(before)) else NOUN.match(_said(after))
+                if noun and isinstance(number, ast.FormattedValue) and _is_count(number):
+                    told = f"{ast.unparse(number.value)} stands before {noun[0]!r}: write it by counted()"
+                    yield Finding(source.path, number.lineno, told)
+
+
+def _said(part: ast.expr | None) -> str:
+    return part.value if isinstance(part, ast.Constant) and isinstance(part.value, str) else ""
+
+
+def _is_count(part: ast.FormattedValue) -> bool:
+    form = "" if part.format_spec is None else ast.unparse(part.format_spec)
+    names = [node.id if isinstance(node, ast.Name) else node.attr for node in ast.walk(part.value)
+             if isinstance(node, ast.Name | ast.Attribute)]  # fmt: skip
+    return not (re.search(r"g|%|\.[1-9]", form) or any(name.isupper() for name in names))
 
 
 def banned_calls(source: Source, banned: Mapping[str, str]) -> Iterator[Finding]:

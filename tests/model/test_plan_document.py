@@ -73,7 +73,7 @@ def entry(text: str) -> str:
     (entry('{"topic":"t","partition":1,"replicas":["1"]}'),
      "line 4: `replicas` is ['1']; it must be a list of broker ids"),
     (entry('{"topic":"t","partition":1,"replicas":[1],"log_dirs":["any","any"]}'),
-     "line 4: t-1 has 1 replicas, but 2 `log_dirs`"),
+     "line 4: t-1 has 1 replica, but 2 `log_dirs`"),
     (entry('{"topic":"t","partition":1,"replicas":[1],"log_dirs":[7]}'),
      "line 4: `log_dirs` is [7]; it must be a list of directories, or of `any`"),
     (GENERATED + "more", "this is not JSON: 'more' stands after the document in line 6; a file holds one document"),

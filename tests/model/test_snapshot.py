@@ -7,6 +7,7 @@ import pytest
 from kreassign.errors import InputError
 from kreassign.model import TopicPartition
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotPartition, SnapshotTopic
+from kreassign.model.text import counted
 
 
 def sized(replicas: tuple[int, ...], leader: int, *sizes_bytes: int | None) -> SnapshotPartition:
@@ -46,8 +47,8 @@ def test_every_replica_has_one_log_directory_and_one_size(
     with pytest.raises(InputError) as refused:
         SnapshotPartition((0, 1), (0,), 0, 0, log_dirs, sizes)
     assert str(refused.value) == (
-        f"2 replicas have {len(log_dirs)} log directories and {len(sizes)} sizes; "
-        "there must be one of each for every replica"
+        f"2 replicas have {counted(len(log_dirs), 'log directory', 'log directories')} and "
+        f"{counted(len(sizes), 'size')}; there must be one of each for every replica"
     )
 
 

@@ -80,7 +80,7 @@ def test_a_head_is_the_same_in_one_line_with_counts_instead_of_partitions() -> N
 
 @pytest.mark.parametrize(("old", "new", "complaint"), [
     ("{", "", "x.json: this is not JSON: "),
-    ('"sizes_bytes": [10, 100, -1]', '"sizes_bytes": [10]', "3 replicas have 3 log directories and 1 sizes"),
+    ('"sizes_bytes": [10, 100, -1]', '"sizes_bytes": [10]', "3 replicas have 3 log directories and 1 size;"),
     ('"rack": "a"', '"rack": 1', "x.json: [[brokers]] 1: 'rack' is 1; it must be a text"),
     ('_per_s": 1.5', '_per_s": NaN', "x.json: this is not JSON: NaN is not a number in JSON"),
     ('_per_s": 1.5', '_per_s": 1e999', "x.json: this is not JSON: 1e999 is not a finite number"),

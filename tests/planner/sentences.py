@@ -28,8 +28,8 @@ SENTENCES = {
     "keeps its factor": "t-{} keeps {}, not {} (to stay); plan without that",
     # Brokers
     "over a limit": "{} rises to {}, {} above its limit of {}",
-    "few leaders of a topic": "broker {} leads {} partitions of topic {}, not {}",
-    "over the budget": "the budget allows {}, the plan has {}",
+    "few leaders of a topic": "broker {} leads {} of topic {}, not {}",
+    "over the budget": "the budget of {} allows {}, the plan has {}",
     # Topics
     "uneven replicas": "topic {}: broker {} holds {} replicas, its share is {}",
     "uneven leaders": "topic {}: broker {} leads {} partitions, its share is {}",

@@ -342,7 +342,7 @@ def test_a_single_frame_can_be_submitted() -> None:
         (lambda: Blueprint(small_cluster(1).brokers * 2), "a cluster needs brokers with different ids"),
         (lambda: PartitionPlan(()), "a partition needs replicas"),
         (lambda: PartitionPlan((1, 1)), "each on a broker of its own"),
-        (lambda: PartitionPlan((1, 2), paths=("/d",)), "2 replicas have 1 log directories"),
+        (lambda: PartitionPlan((1, 2), paths=("/d",)), "2 replicas have 1 log directory;"),
     ],
 )
 def test_clusters_that_cannot_be_are_refused(make: object, text: str) -> None:

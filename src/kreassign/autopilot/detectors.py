@@ -191,7 +191,9 @@ class Price(NamedTuple):
         )
         at_risk = ", ".join(filter(None, risks)) or "none alone"
         more = " and more" if self.outages >= OUTAGES_KEPT else ""
-        past = f"it came back {self.outages} times{more} before" if self.outages else "it was never down before"
+        past = (
+            f"it came back {counted(self.outages, 'time')}{more} before" if self.outages else "it was never down before"
+        )
         return (
             f"{counted(self.replicas, 'replica')} ({at_risk}); copying them takes {format_amount(self.held_bytes, 'B')}"
             f" and {self.hours:.1f} h; {past}, so that it is back within the hour with {self.returns:.0%}: waiting for "
@@ -405,7 +407,7 @@ def _new_broker(look: Look) -> Iterator[Symptom]:
                 lasting = lasting._replace(propose_s=NEVER_S)
             elsewhere = frozenset(one.topic_partition for one in look.now.placed if broker not in one.replicas)
             times = look.memory.times_replaced(broker, look.now.at_ms)
-            often = f"it was gone, and its replicas copied elsewhere, {times} times within 30 days"
+            often = f"it was gone, and its replicas copied elsewhere, {counted(times, 'time')} within 30 days"
             people = often if times > MOST_REPLACED else ""
             rack = look.now.racks.get(broker, "")
             if rack not in {look.now.racks.get(one) for one in look.now.replica_counts.keys() - {broker}}:

@@ -136,7 +136,7 @@ def slow_broker(look: Look) -> Iterator[Symptom]:
         lasting = patience(Kind.SLOW_BROKER, look.policy)
         often = _times_begun(look, broker)
         if often >= OFTEN and broker not in back:  # else it is told as a broker that comes and goes
-            seen += f"; it was slow {often} times within a day"
+            seen += f"; it was slow {counted(often, 'time')} within a day"
             lasting = lasting._replace(tell_s=0)
         if not led:
             seen += ": it leads nothing, and repairs copy nothing to it until it is well again"

@@ -326,8 +326,8 @@ def _returns(case: Case) -> str | None:
     if price.last_copies or price.longer < LIKE_THIS or 2 * price.soon <= price.longer:
         return None
     return (
-        f"it was away for longer {price.longer} times before, and of these it came back within the next hour "
-        f"{price.soon} times: it waits until this outage is longer than most of them"
+        f"it was away for longer {counted(price.longer, 'time')} before, and of these it came back within the next "
+        f"hour {counted(price.soon, 'time')}: it waits until this outage is longer than most of them"
     )
 
 

@@ -122,7 +122,9 @@ def _check_names(clusters: Sequence[str], *, is_written: bool) -> None:
     """Raise InputError for a cluster that is given twice, and for an id that is no file name where it is to be one."""
     for cluster, count in Counter(clusters).items():
         if count > 1:
-            raise InputError(f"cluster {cluster} is given {count} times; leave out all but one of its snapshots")
+            raise InputError(
+                f"cluster {cluster} is given {counted(count, 'time')}; leave out all but one of its snapshots"
+            )
         if is_written and (Path(f"{cluster}.json").name != f"{cluster}.json" or "\\" in cluster):
             raise InputError(f"the id of cluster {shortened(cluster)!r} is no file name; leave out --out-dir")
 

@@ -272,7 +272,7 @@ def _age(age_ms: int) -> str:
     for unit, length, least in (("days", 86_400, 2), ("hours", 3_600, 2), ("minutes", 60, 2)):
         if seconds >= least * length:
             return f"{seconds // length:.0f} {unit} ago"
-    return f"{seconds:.0f} seconds ago"
+    return f"{counted(round(seconds), 'second')} ago"
 
 
 # Limits of a plan and their sources, and goals that it could not regard, as lines.
@@ -404,7 +404,7 @@ def _measures(outcome: Outcome) -> Iterator[str]:
     if facts.topic_leaders is not None:
         even = facts.topic_leaders
         where = f"{even.uneven_before} of {even.topics} before, {even.uneven_after} after"
-        yield f"topics with uneven leaders: {where}; by {even.missed_before} and {even.missed_after} leaders"
+        yield f"topics with uneven leaders: {where}; by {even.missed_before} and {counted(even.missed_after, 'leader')}"
     if facts.prediction is not None and changes:
         yield _time_text(facts.prediction)
 

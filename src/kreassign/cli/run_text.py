@@ -370,8 +370,8 @@ def overall_text(run: RunHistory) -> str:
     left = "unknown" if overall.left_bytes is None else format_bytes(overall.left_bytes)
     rate = "" if overall.rate_bytes_per_s is None else f" {format_rate(overall.rate_bytes_per_s)},"
     return (
-        f"{run.moves_by_state[MoveStatus.COMPLETE]}/{len(run.moves)} moves, {format_bytes(overall.done_bytes)} copied, "
-        f"{left} left,{rate} {eta_text(run.measured)}"
+        f"{run.moves_by_state[MoveStatus.COMPLETE]}/{counted(len(run.moves), 'move')}, "
+        f"{format_bytes(overall.done_bytes)} copied, {left} left,{rate} {eta_text(run.measured)}"
     )
 
 

@@ -489,7 +489,7 @@ def _stall(now: GuardInputs) -> Iterator[Breach]:
                 f"Look at the logs of brokers {list(move.lagging)} and of the leader, and at the throttle; "
                 "`kreassign doctor` tells what holds it, remote storage too"
             )
-            yield f"{move.name} has made no progress for {minutes} minutes: {move.story}", advice
+            yield f"{move.name} has made no progress for {counted(minutes, 'minute')}: {move.story}", advice
 
 
 def _rate(now: GuardInputs) -> Iterator[Breach]:

@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from kreassign.errors import InputError
 from kreassign.model.cluster import TopicPartition
-from kreassign.model.text import HOUR_MS, rough_span, shortened, some_of
+from kreassign.model.text import HOUR_MS, counted, rough_span, shortened, some_of
 
 # Key figures of a cluster.
 
@@ -353,8 +353,8 @@ class LoadBasis:
         """
         remedy = _REMEDY.get(self.source, _REMEDY["tables"])
         if self.is_stale(now_ms, oldest_s):
-            hours = (now_ms - self.measured_ms) / HOUR_MS
-            raise InputError(f"the loads are {hours:.0f} hours old; {remedy}, or allow it with --max-load-age")
+            hours = counted(round((now_ms - self.measured_ms) / HOUR_MS), "hour")
+            raise InputError(f"the loads are {hours} old; {remedy}, or allow it with --max-load-age")
         if self.unsized:
             raise InputError(f"the sizes of {self.unsized} of {self.partitions} partitions are unknown; {remedy}")
         if self.is_glimpse:

@@ -20,7 +20,7 @@ from kreassign.model.cluster import TopicPartition, is_topic_name
 from kreassign.model.documents import Json, conflict_in, is_id, line_at, other_kind, places, read_json
 from kreassign.model.plan import ANY_LOG_DIR, PLAN_VERSION, PartitionAssignment, Plan
 from kreassign.model.proposals import ASK_AGAIN, Proposals, has_proposals, is_plain_answer, parse_proposals
-from kreassign.model.text import shortened
+from kreassign.model.text import counted, shortened
 
 NOT_PLANS = (
     (
@@ -184,7 +184,7 @@ def _assignment(entry: Json) -> PartitionAssignment:
     if not isinstance(log_dirs, list) or not all(isinstance(path, str) and "\0" not in path for path in log_dirs):
         raise _unfit(entry, "log_dirs", f"a list of directories, or of `{ANY_LOG_DIR}`")
     if len(log_dirs) != len(replicas):
-        raise InputError(f"{topic}-{partition} has {len(replicas)} replicas, but {len(log_dirs)} `log_dirs`")
+        raise InputError(f"{topic}-{partition} has {counted(len(replicas), 'replica')}, but {len(log_dirs)} `log_dirs`")
     return PartitionAssignment(TopicPartition(topic, partition), tuple(replicas), tuple(log_dirs))
 
 

@@ -18,7 +18,7 @@ from enum import IntEnum
 
 from kreassign.model.cluster import NO_LEADER, Partition, TopicPartition, listed_ids
 from kreassign.model.plan import partition_order
-from kreassign.model.text import some_of
+from kreassign.model.text import counted, some_of
 
 # Replicas in sync, and which replica goes.
 
@@ -99,7 +99,7 @@ def undercut(factor: int, least: int) -> str | None:
     have = f"min.insync.replicas {least} is more than the replication factor {factor}"
     if factor == 1:
         return f"{have}: brokers ask for 1 replica then, so a single copy acknowledges acks=all"
-    return f"{have}: brokers ask for {factor} replicas then, so acks=all is refused while one is out of sync"
+    return f"{have}: brokers ask for {counted(factor, 'replica')} then, so acks=all is refused while one is out of sync"
 
 
 # Factors that a plan changes.

@@ -15,7 +15,7 @@ from kreassign.errors import InputError
 from kreassign.model.closures import Closure, closure_of
 from kreassign.model.cluster import NO_LEADER, Broker, TopicPartition, is_topic_name
 from kreassign.model.documents import KeyedTable
-from kreassign.model.text import LARGEST_AMOUNT, LARGEST_ID, parse_whole, shortened
+from kreassign.model.text import LARGEST_AMOUNT, LARGEST_ID, agreeing, counted, parse_whole, shortened
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +81,9 @@ class SnapshotPartition:
     def __post_init__(self) -> None:
         if not len(self.replicas) == len(self.log_dirs) == len(self.sizes_bytes):
             raise InputError(
-                f"{len(self.replicas)} replicas have {len(self.log_dirs)} log directories and {len(self.sizes_bytes)} "
-                f"sizes; there must be one of each for every replica"
+                f"{counted(len(self.replicas), 'replica')} {agreeing(len(self.replicas), 'have')} "
+                f"{counted(len(self.log_dirs), 'log directory', 'log directories')} and "
+                f"{counted(len(self.sizes_bytes), 'size')}; there must be one of each for every replica"
             )
 
     @property

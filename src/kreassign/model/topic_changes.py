@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from kreassign.model import error_codes
 from kreassign.model.cluster import Broker, LogDir, LogDirReplica, Partition, Topic, TopicPartition, listed_ids
 from kreassign.model.replication_factor import dispensable, known_in_sync, locks_out, lost_in_sync, undercut
+from kreassign.model.text import counted
 
 # The view of a cluster behind the decisions.
 
@@ -356,7 +357,7 @@ def producer_outages(view: TopicsView, wanted: Mapping[TopicPartition, Replicas]
             found[key] = f"min.insync.replicas of topic {key.topic} could not be read"
         elif locks_out(least, before, growing, len(partition.isr)):
             found[key] = (
-                f"{growing} replicas count while it moves, and {len(partition.isr)} in sync, fewer than "
+                f"{counted(growing, 'replica')} count while it moves, and {len(partition.isr)} in sync, fewer than "
                 f"min.insync.replicas={least} asks for"
             )
     return found

@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from kreassign.errors import InputError
-from kreassign.model.text import printable
+from kreassign.model.text import counted, printable
 from kreassign.monitoring.webhooks import Message, Webhook, checked_secret, checked_url
 
 DIGEST = "digest"
@@ -150,7 +150,7 @@ def receiver_of(name: str, text: str) -> Webhook:
     wanted = 2 if row.second_line else 1
     if len(lines) != wanted:
         second = f", and below it {row.second_line}" if row.second_line else ""
-        raise InputError(f"it has {len(lines)} lines; write the address for {name}{second}")
+        raise InputError(f"it has {counted(len(lines), 'line')}; write the address for {name}{second}")
     try:
         url = checked_url(lines[0], may_be_plain=row.may_be_plain)
     except InputError:

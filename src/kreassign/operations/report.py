@@ -34,6 +34,7 @@ from kreassign.model.load import LOCAL_SPARK, SparkOptions, spark_log
 from kreassign.model.plan_facts import PlanFacts
 from kreassign.model.run import REHEARSAL, MoveHistory, RunHistory, RunTrail
 from kreassign.model.snapshot import ClusterSnapshot
+from kreassign.model.text import agreeing, counted
 from kreassign.operations import run_journals
 from kreassign.operations.connect import Warn, warn_program
 from kreassign.operations.plan_files import PlanFile, facts_path
@@ -364,9 +365,12 @@ def _findings(row: schemas.Row, brokers: Iterable[schemas.Row]) -> Iterator[str]
     if row["state"] != "done":
         yield f"the run is {row['state']}: {row['complete_count']} of {row['move_count']} moves are complete"
     if row["off_target_count"]:
-        yield f"{row['off_target_count']} complete moves are elsewhere in the snapshot after: table audit_moves"
+        count = row["off_target_count"]
+        are = agreeing(count, "are elsewhere in the snapshot after")
+        yield f"{counted(count, 'complete move')} {are}: table audit_moves"
     if row["unrestored_count"]:
-        yield f"{row['unrestored_count']} throttle settings were not restored: see `kreassign doctor`"
+        count = row["unrestored_count"]
+        yield f"{counted(count, 'throttle setting')} {agreeing(count, 'were not restored')}: see `kreassign doctor`"
     for broker in brokers:
         if broker["is_within_throttle"] is False:
             yield f"broker {broker['broker']} used {broker['throttle_use']:.0%} of its throttle over a minute"

@@ -10,7 +10,7 @@ from pathlib import Path
 from kreassign.errors import InputError
 from kreassign.model.documents import read_toml
 from kreassign.model.snapshot import ClusterSnapshot
-from kreassign.model.text import LARGEST_PORT, did_you_mean, parse_whole, shortened
+from kreassign.model.text import LARGEST_PORT, counted, did_you_mean, parse_whole, shortened
 from kreassign.operations.text_files import naming, read_text
 from kreassign.twin.access import HostPort
 from kreassign.twin.blueprint import TYPICAL, Blueprint, Speeds, blueprint_of, small_cluster
@@ -124,7 +124,7 @@ def faults_of(texts: Iterable[str], fault_file: Path | None = None) -> tuple[Pla
 
 def announcement(server: TwinServer) -> Iterator[str]:
     """Lines about a served twin for people: its release, its addresses, and what clients need."""
-    yield f"Kafka {server.twin.version} twin with {len(server.twin.processes.ids)} brokers; Ctrl-C ends it"
+    yield f"Kafka {server.twin.version} twin with {counted(len(server.twin.processes.ids), 'broker')}; Ctrl-C ends it"
     yield f"bootstrap servers: {','.join(islice(server.broker_addresses, SHOWN_ADDRESSES))}"
     if not server.twin.version.uses_zookeeper:
         yield f"bootstrap controllers: {','.join(islice(server.controller_addresses, SHOWN_ADDRESSES))}"

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from kreassign import model
 from kreassign.errors import InputError
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotPartition
+from kreassign.model.text import agreeing, counted
 from kreassign.twin import metadata
 from kreassign.twin.access import HostPort
 from kreassign.twin.replication.hardware import FAST_DISK, TEN_GIGABIT, TWO_TERABYTES, BrokerHardware, LogDirHardware
@@ -70,7 +71,11 @@ class PartitionPlan:
         if not self.replicas or len(set(self.replicas)) != len(self.replicas):
             raise InputError(f"a partition needs replicas, each on a broker of its own; given: {list(self.replicas)}")
         if self.paths and len(self.paths) != len(self.replicas):
-            raise InputError(f"{len(self.replicas)} replicas have {len(self.paths)} log directories; give one for each")
+            copies, dirs = len(self.replicas), len(self.paths)
+            raise InputError(
+                f"{counted(copies, 'replica')} {agreeing(copies, 'have')} "
+                f"{counted(dirs, 'log directory', 'log directories')}; give one for each"
+            )
 
     def in_sync(self, down: Collection[int] = ()) -> tuple[int, ...]:
         """The initial ISR; if all of its brokers are `down`, the last one to go down."""

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from kreassign.errors import InvariantBroken
 from kreassign.model import ConfigResource, OngoingReassignment, TopicPartition, throttle
+from kreassign.model.text import counted
 from kreassign.twin.controller.partition_change import without
 from kreassign.twin.controller.reassignments import ReassignmentsAltered, list_reassignments
 from kreassign.twin.core import Step, TwinCore
@@ -86,7 +87,7 @@ def last_copy_is_kept(twin: TwinCore, step: Step) -> Iterator[str]:
         if not after.isr:
             yield f"{key} had ISR {before.isr} before its move changed, and has none now"
         elif held is None or held < had:
-            yield f"{key} had {had} records in sync on {before.isr}, and has {held} on {after.isr}"
+            yield f"{key} had {counted(had, 'record')} in sync on {before.isr}, and has {held} on {after.isr}"
 
 
 def _move_lists(partition: PartitionState) -> tuple[tuple[int, ...], ...]:
@@ -108,7 +109,8 @@ def adding_is_part_of_target(twin: TwinCore, step: Step) -> Iterator[str]:
         if not without(partition.replicas, partition.removing):
             yield f"{partition.topic_partition} has no target: {lists}"
         if len(partition.directories) != len(partition.replicas):
-            yield f"{partition.topic_partition} has {len(partition.directories)} directories: {lists}"
+            directories = counted(len(partition.directories), "directory", "directories")
+            yield f"{partition.topic_partition} has {directories}: {lists}"
 
 
 # Epochs never go back, and every change raises one, so that brokers and clients recognise outdated requests.

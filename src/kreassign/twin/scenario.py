@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from kreassign.errors import InputError
 from kreassign.model import ConfigChange, ConfigResource, striped
 from kreassign.model.documents import KeyedTable
-from kreassign.model.text import LARGEST_ID, MOST_REPLICAS
+from kreassign.model.text import LARGEST_ID, MOST_REPLICAS, agreeing, counted
 from kreassign.model.throttle import involved_brokers, log_dir_rate_changes, move_map, rate_changes, topic_changes
 from kreassign.twin.access import CLUSTER_OPERATIONS, TOPIC_OPERATIONS, Allow, Operation, Permissions, Users
 from kreassign.twin.blueprint import Blueprint, BrokerPlan, PartitionPlan, TopicPlan, seeded_random
@@ -38,7 +38,8 @@ class Place:
     def draw(self, partitions: int, replication_factor: int, rng: random.Random) -> Sequence[tuple[int, ...]]:
         """Replica lists for this many partitions of one topic, on different racks first if all brokers have a rack."""
         if len(self.racks) < replication_factor:
-            raise InputError(f"{replication_factor} replicas need as many brokers; there are {sorted(self.racks)}")
+            need = f"{counted(replication_factor, 'replica')} {agreeing(replication_factor, 'need')}"
+            raise InputError(f"{need} as many brokers; there are {sorted(self.racks)}")
         if not self.skew:
             brokers = [striped.UsableBroker(*each) for each in self._known_racks.items()]
             return striped.place(brokers, partitions, replication_factor, rng)

@@ -142,7 +142,7 @@ def test_what_was_not_kept_is_found(spark: SparkSession, rig: TwinRig, tmp_path:
 
     run = audit(spark, rig, data)
     assert "of its throttle over a minute" in " ".join(run["findings"])
-    assert "1 complete moves are elsewhere in the snapshot after: table audit_moves" in run["findings"]
+    assert "1 complete move is elsewhere in the snapshot after: table audit_moves" in run["findings"]
     assert (run["snapshot_before"], run["imbalance_before"], run["imbalance_planned"]) == (None, None, None)
     assert [row["is_on_target"] for row in sorted(read_rows(data, AUDIT_MOVES), key=str)].count(False) == 1
 

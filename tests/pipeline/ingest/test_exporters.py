@@ -282,7 +282,7 @@ def test_the_size_of_a_tiered_topic_is_left_out(sign: str) -> None:
     )
     found = read(page.encode(), sign.encode(), broker=1)
     assert {row["topic"]: row["size_bytes"] for row in found.samples} == {"t": None, "other": 50}
-    assert [(one.place, one.reason, one.text) for one in found.bad] == [("partition t-0", NO_LOCAL_START, "1 times")]
+    assert [(one.place, one.reason, one.text) for one in found.bad] == [("partition t-0", NO_LOCAL_START, "1 time")]
     # No segment was ever copied, or somewhere in the cluster.
     for nothing in (sign.replace(" 70", " 0"), sign.replace('topic="t"', 'cluster="c"')):
         assert not read(page.encode(), nothing.encode(), broker=1).bad

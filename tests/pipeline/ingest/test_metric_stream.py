@@ -218,7 +218,7 @@ def test_every_record_becomes_one_metric_or_a_dead_letter(spark: SparkSession, t
         record(broker=1, taken_ms=NOW_MS - 1, value=1), other, b"rubbish", record(taken_ms=NOW_MS - 10**9, value=5)
     )
     (batch,) = topic.stream(data)
-    assert str(batch) == "batch 2: 1 rows, 1 known before, 2 quarantined (see table metrics_quarantine)"
+    assert str(batch) == "batch 2: 1 row, 1 known before, 2 quarantined (see table metrics_quarantine)"
     metrics, letters = sorted([*range(1_001), 5.0]), [
         (1_002, "another value of the same key is kept"), (1_003, "a record is not JSON"),
     ]  # fmt: skip

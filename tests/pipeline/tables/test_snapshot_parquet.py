@@ -228,7 +228,7 @@ def test_a_file_that_was_written_by_others_is_read_when_it_is_one(file: Path) ->
     (with_futures([[], [2, 2], []], [[], ["/e", "/f"], []]), str,
      "row 2 (t-1): the column 'future_brokers' names a broker twice"),
     (with_column("sizes_bytes", [[1, 2], [3], [4, 5]]), str,
-     "row 2 (t-1): the column 'sizes_bytes' has 1 entries, not one for each of 2 replicas"),
+     "row 2 (t-1): the column 'sizes_bytes' has 1 entry, not one for each of 2 replicas"),
     (with_column("sizes_bytes", [[1, 2], [3, -4], [4, 5]]), str, "row 2 (t-1): the column 'sizes_bytes' holds -4"),
     (with_column("write_bytes_per_s", [1.0, float("nan"), 1.0]), str,
      "row 2 (t-1): the column 'write_bytes_per_s' holds a rate that is no number"),

@@ -81,7 +81,7 @@ def test_without_a_named_directory_none_is_changed() -> None:
 
 INTS = np.int32
 BAD = (
-    (Assignment(np.array([0, 1], INTS), np.array([0], INTS), np.array([-1], INTS)), "of 1 partitions"),
+    (Assignment(np.array([0, 1], INTS), np.array([0], INTS), np.array([-1], INTS)), "of 1 partition "),
     (
         Assignment(np.array([0, 2, 2, 4], INTS), np.array([0, 1, 0, 1], INTS), np.full(4, -1, INTS)),
         "t-1 without replicas",

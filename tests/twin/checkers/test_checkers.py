@@ -97,7 +97,7 @@ def test_a_move_that_ends_on_a_copy_without_the_data_is_found(twin: Twin) -> Non
     row = emptied.replication._replicas.state.logs.row(ORDERS)
     assert row is not None
     emptied.replication._replicas.state.logs.replace(row, 0.0, 4_000_000.0)
-    assert "had 10000000 records in sync on (0, 1), and has 4000 on (2,)" in str(
+    assert "had 10,000,000 records in sync on (0, 1), and has 4000 on (2,)" in str(
         *found(2, emptied, after(twin, before))
     )
 

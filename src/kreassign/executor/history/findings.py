@@ -184,7 +184,7 @@ def _racks(readings: PlacementReadings) -> Iterator[Issue]:
         for one in _at_rest(readings)
         if len({racks.get(broker, str(broker)) for broker in one.replicas}) < min(len(one.replicas), len(usable))
     ]
-    seen = f"have more replicas in one rack than necessary ({len(usable)} racks)"
+    seen = f"have more replicas in one rack than necessary ({counted(len(usable), 'rack')})"
     yield from of_many("racks", crowded, seen, "Spread them", (plan_command("repair"),))
 
 
@@ -308,7 +308,7 @@ def _until(one: Filling, seconds: float) -> str:
     if one.full_in_s is None:
         return f"; it did not fill in the last {seconds:.0f} s"
     hours = one.full_in_s / 3600
-    when = f"{hours:.0f} hours" if hours >= 2 else f"{one.full_in_s / 60:.0f} minutes"
+    when = counted(round(hours), "hour") if hours >= 2 else counted(round(one.full_in_s / 60), "minute")
     rate = format_amount(one.fills_bytes_per_s, "B/s")
     return f"; full in {when} at the {rate} of the last {seconds:.0f} s"
 

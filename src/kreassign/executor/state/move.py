@@ -54,7 +54,7 @@ from kreassign.executor.state.steps import move_steps
 from kreassign.executor.throttle_rates import CopiedPartition
 from kreassign.model import NO_LEADER, TopicPartition
 from kreassign.model.run import ACTIVE, IN_FLIGHT, SOMEONE_ELSE, WAS_DELETED, MoveStatus
-from kreassign.model.text import format_amount
+from kreassign.model.text import counted, format_amount
 
 DOUBT_MS = 15_000
 """Brokers may lag behind the controller: an unexpected state counts only after this long without another one."""
@@ -668,7 +668,8 @@ def _send_again(record: MoveRecord, _: PartitionObservation, at_ms: int) -> Next
         seconds = (at_ms - attempts.first_ms) // 1000
         answer = f"; it answered: {attempts.answer}" if attempts.answer else ""
         record.fail(
-            at_ms, f"it was sent {attempts.count} times in {seconds} s and the cluster showed no effect{answer}"
+            at_ms,
+            f"it was sent {counted(attempts.count, 'time')} in {seconds} s and the cluster showed no effect{answer}",
         )
         return NextAction.NOTHING
     return NextAction.SUBMIT if attempts.is_due(at_ms) else NextAction.NOTHING

@@ -70,8 +70,8 @@ def _throttle(run: Run) -> Iterator[str]:
         topics = ", ".join(sorted(throttle.full_lists)[:NAMED])
         most = throttling.MOST_LIST_CHARACTERS
         yield (
-            f"the lists of throttled replicas of {topics} are full, for a value has at most {most:,} characters: "
-            "fewer of its moves are in flight at a time, and the rest start as these end"
+            f"the lists of throttled replicas of {topics} are full, for a value has at most "
+            f"{counted(most, 'character')}: fewer of its moves are in flight at a time, and the rest start as these end"
         )
     if throttle.unset:
         yield f"nothing is started before the throttle of {min(throttle.unset)} is set"

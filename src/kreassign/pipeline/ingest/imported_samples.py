@@ -19,7 +19,7 @@ from typing import Any
 from kreassign.errors import InputError
 from kreassign.model import documents
 from kreassign.model.documents import is_half
-from kreassign.model.text import LARGEST_ID, signed_number
+from kreassign.model.text import LARGEST_ID, counted, signed_number
 from kreassign.pipeline.ingest import exporters
 from kreassign.pipeline.ingest.metric_records import IMPORT_RULES
 from kreassign.pipeline.tables.schemas import BIGINT, INT, SAMPLES, STRING, Column, ColumnType, Row, Table
@@ -172,7 +172,7 @@ class PartitionReadings:
                 elif found is not None:
                     reasons[found] += 1
             place = f"partition {topic}-{partition}"
-            bad.extend(exporters.BadRow(place, reason, f"{count} times") for reason, count in reasons.items())
+            bad.extend(exporters.BadRow(place, reason, counted(count, "time")) for reason, count in reasons.items())
         return SamplesFound(tuple(rows), tuple(bad))
 
     def _take(

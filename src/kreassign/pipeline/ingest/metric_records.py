@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kreassign.model.text import counted
 from kreassign.pipeline.ingest.exporters import METRIC_NAMES, NO_BROKER
 from kreassign.pipeline.load import rules
 from kreassign.pipeline.tables.arrow import arrow_schema
@@ -386,15 +387,13 @@ class BatchCount:
 
     def __str__(self) -> str:
         told = [
-            f"{self.of(rules.GOOD):,} rows",
+            counted(self.of(rules.GOOD), "row"),
             f"{self.of(rules.Treatment.LATE):,} known before",
             f"{self.of(rules.Treatment.QUARANTINED):,} quarantined (see table {METRICS_QUARANTINE.name})",
             f"{self.of(rules.Treatment.SKIPPED):,} of no use here",
             f"{self.of(rules.Treatment.COUNTED):,} with a clock ahead",
         ]
-        return f"batch {self.number}: " + ", ".join(
-            text for text in told if not text.startswith("0 ") or "rows" in text
-        )
+        return f"batch {self.number}: " + ", ".join(text for text in told if not text.startswith("0 ") or "row" in text)
 
 
 def sort_records(records: pa.Table, known: pa.Table, batch: MetricBatch) -> Sorted:

@@ -24,7 +24,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from kreassign.errors import DataError
-from kreassign.model.text import HOUR_MS, some_of
+from kreassign.model.text import HOUR_MS, counted, some_of
 from kreassign.pipeline.load import checks, rules
 from kreassign.pipeline.load.forecast import NEEDED, backtests, forecast, forecast_tables
 from kreassign.pipeline.load.hours import DAY_S
@@ -115,7 +115,7 @@ class StepCount:
     def __str__(self) -> str:
         bad = f", {self.bad} bad (see table {schemas.QUARANTINE.name})" if self.bad else ""
         late = f", {self.late} late or twice" if self.late else ""
-        return f"{self.table.name}: {self.good} rows{bad}{late}{self._unknown()}{self._files()}"
+        return f"{self.table.name}: {counted(self.good, 'row')}{bad}{late}{self._unknown()}{self._files()}"
 
     def _unknown(self) -> str:
         return "".join(

@@ -15,7 +15,7 @@ import pyarrow.dataset as ds
 
 from kreassign.errors import DataError
 from kreassign.model import load
-from kreassign.model.text import HOUR_MS
+from kreassign.model.text import HOUR_MS, counted
 from kreassign.pipeline.tables import schemas
 from kreassign.pipeline.tables.parquet import (
     ColumnArray,
@@ -558,7 +558,7 @@ def _backtest_sentence(tested: schemas.Row) -> str:
     if not tested["partition_count"]:
         return f"{name}: none, no partition has two whole weeks of samples"
     return (
-        f"{name}: {tested['partition_count']} partitions, their last week as forecast from the days before it: "
-        f"median error {tested['median_error']:.1%}, 95th percentile {tested['p95_error']:.1%}; "
+        f"{name}: {counted(tested['partition_count'], 'partition')}, their last week as forecast from the days before "
+        f"it: median error {tested['median_error']:.1%}, 95th percentile {tested['p95_error']:.1%}; "
         f"{tested['covered_share']:.1%} were in the 95% interval, which was widened {tested['widening']:.2f} times"
     )

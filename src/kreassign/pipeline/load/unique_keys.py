@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from kreassign.errors import DataError
+from kreassign.model.text import counted
 from kreassign.pipeline.tables import commits, parquet, schemas, spark_io
 from kreassign.pipeline.tables.delta import DataDir, DataFile, TableLog, open_log
 
@@ -40,7 +41,7 @@ def require_unique_keys(
     if found is not None:
         name, key, count = found
         raise DataError(
-            f"table {name} in {data_dir} would have {count} rows of {key}: nothing of this load is seen; "
+            f"table {name} in {data_dir} would have {counted(count, 'row')} of {key}: nothing of this load is seen; "
             f"{commits.ALL_AGAIN}"
         )
 

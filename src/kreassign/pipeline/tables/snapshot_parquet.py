@@ -25,7 +25,7 @@ from kreassign.model.snapshot import (
     format_head,
     parse_head,
 )
-from kreassign.model.text import LARGEST_AMOUNT, LARGEST_ID
+from kreassign.model.text import LARGEST_AMOUNT, LARGEST_ID, counted
 from kreassign.pipeline.tables.snapshot_columns import (
     UNKNOWN,
     Amounts,
@@ -301,13 +301,19 @@ class _Reader:
             if different.any():
                 row = int(np.argmax(different))
                 counts = np.diff(found)[row], np.diff(offsets)[row]
-                self._refuse(column, f"has {counts[0]} entries, not one for each of {counts[1]} {listed}", row)
+                self._refuse(
+                    column,
+                    f"has {counted(int(counts[0]), 'entry', 'entries')}, not one for each of {counts[1]} {listed}",
+                    row,
+                )
 
     def _refuse_other_rows(self) -> None:
         """Refuse rows that are not in the order of topics and partitions, which the columns imply."""
         told, count = int(self._counts.sum()), self._file.metadata.num_rows
         if told != count:
-            raise InputError(f"{self._name} has {count} rows, but its topics have {told} partitions")
+            raise InputError(
+                f"{self._name} has {counted(count, 'row')}, but its topics have {counted(told, 'partition')}"
+            )
         names: dict[str, int] = {}
         topics, numbers = self._column("topic", self._codes(names)), self._column("partition", self._ids(0))
         own = {topic.name: place for place, topic in enumerate(self._head.topics)}

@@ -11,6 +11,7 @@ import numpy as np
 
 from kreassign.errors import InputError
 from kreassign.model.plan_facts import Prediction, RackBytes, RackPrices
+from kreassign.model.text import counted
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray, pairs, sums
 from kreassign.planner.goals import DISK
 from kreassign.planner.problem.problem import Assignment, Problem
@@ -78,7 +79,9 @@ def _places(problem: Problem, owners: IntArray, replicas: IntArray) -> IntArray:
 def _check_shape(problem: Problem, assignment: Assignment) -> None:
     lengths = np.diff(assignment.offsets)
     if len(lengths) != len(problem.partitions):
-        raise InputError(f"an assignment of {len(lengths)} partitions is not one of these {len(problem.partitions)}")
+        raise InputError(
+            f"an assignment of {counted(len(lengths), 'partition')} is not one of these {len(problem.partitions)}"
+        )
     if (lengths < 1).any():
         name = problem.partitions.name(int(np.argmax(lengths < 1)))
         raise InputError(f"the assignment leaves partition {name} without replicas")

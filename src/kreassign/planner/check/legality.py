@@ -397,7 +397,8 @@ def _least_leaders(case: Case) -> Iterator[str]:
         led_before = np.bincount(before, minlength=len(brokers))
         demanded = np.full_like(led, least) if case.problem.rules.may_change_leaders else np.minimum(least, led_before)
         for broker in leading[(led < demanded)[leading]]:
-            yield f"broker {brokers.ids[broker]} leads {led[broker]} partitions of topic {topic}, not {least}"
+            leads = counted(int(led[broker]), "partition")
+            yield f"broker {brokers.ids[broker]} leads {leads} of topic {topic}, not {least}"
 
 
 def _drained(case: Case) -> Iterator[str]:
@@ -463,7 +464,7 @@ def _budget(case: Case) -> Iterator[str]:
     )
     for what, limit, amount in spent:
         if limit is not None and amount > limit * (1 + ROUNDING):
-            yield f"the budget allows {limit} {what}, the plan has {amount:.0f}"
+            yield f"the budget of {what} allows {limit}, the plan has {amount:.0f}"
 
 
 def _catching_up(case: Case, owners: IntArray) -> FloatArray:

@@ -18,7 +18,7 @@ from kreassign.model import TopicPartition
 from kreassign.model.closures import Closure
 from kreassign.model.load import CPU_PER_COPY, CPU_PER_READ, CPU_PER_WRITE
 from kreassign.model.replica_columns import Ints, ReplicaColumns
-from kreassign.model.text import format_amount
+from kreassign.model.text import counted, format_amount
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
 from kreassign.planner.problem.holds import Hold
 from kreassign.planner.problem.problem import Brokers, LogDirs, Partitions, Problem
@@ -100,8 +100,9 @@ class PartitionFacts:
             raise InputError(f"partition {self.topic_partition} has no legal replica list: {list(self.replicas)}")
         if self.log_dirs and len(self.log_dirs) != len(self.replicas):
             raise InputError(
-                f"partition {self.topic_partition} names {len(self.log_dirs)} log directories for "
-                f"{len(self.replicas)} replicas"
+                f"partition {self.topic_partition} names "
+                f"{counted(len(self.log_dirs), 'log directory', 'log directories')} for "
+                f"{counted(len(self.replicas), 'replica')}"
             )
 
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from kreassign.errors import Infeasible
 from kreassign.model.closures import Closure
-from kreassign.model.text import counted, format_amount
+from kreassign.model.text import agreeing, counted, format_amount
 from kreassign.planner.arrays import NOWHERE, BoolArray, IndexArray
 from kreassign.planner.goals import DISK, Goal
 from kreassign.planner.problem.holds import Hold, first_names, held_sentences
@@ -207,7 +207,8 @@ def _factors(problem: Problem) -> Iterator[tuple[str, str]]:
             what = "racks" if strict else "brokers"
             where = "" if broker_set == NOWHERE else " of its broker set"
             goal = "racks" if strict else "replication factor"
-            text = f"{int(wanted[short].max())} replicas need as many {what}{where}, there are {places}"
+            most = int(wanted[short].max())
+            text = f"{counted(most, 'replica')} {agreeing(most, 'need')} as many {what}{where}, there are {places}"
             yield goal, f"{text}: {_names(problem, np.flatnonzero(short))}"
 
 
@@ -218,7 +219,9 @@ def _capacities(problem: Problem) -> Iterator[tuple[str, str]]:
         room = float(np.maximum(problem.brokers.capacity_of(band.goal.name), loads)[staying].sum())
         if total > room * (1 + ROUNDING):
             load = _amount(problem, float(total), band.goal)
-            text = f"the load of {load} exceeds the capacity of the {int(staying.sum())} brokers that stay"
+            count = int(staying.sum())
+            stay = f"{counted(count, 'broker')} that {agreeing(count, 'stay')}"
+            text = f"the load of {load} exceeds the capacity of the {stay}"
             yield band.goal.name, f"{band.goal.name}: {text} by {_amount(problem, float(total) - room, band.goal)}"
 
 
@@ -257,7 +260,7 @@ def _topic_leaders(problem: Problem) -> Iterator[tuple[str, str]]:
         count = int((partitions.topics == index).sum())
         if count < least * leading:
             few = f"topic {topic} has {counted(count, 'partition')}, {least * leading - count} too few"
-            yield "leaders of a topic", f"{few} for {least} leaders on each of {leading} brokers"
+            yield "leaders of a topic", f"{few} for {counted(least, 'leader')} on each of {counted(leading, 'broker')}"
 
 
 def refuse_unplaced(problem: Problem, encoding: Encoding, state: State, slots: IndexArray) -> None:
@@ -354,7 +357,8 @@ def _few_leaders(problem: Problem, state: State) -> Iterator[tuple[str, str]]:
         before = np.bincount(partitions.replicas[partitions.offsets[:-1][its]], minlength=len(brokers))
         demanded = np.full_like(led, least) if problem.rules.may_change_leaders else np.minimum(least, before)
         for broker in np.flatnonzero((led < demanded) & brokers.staying & brokers.may_lead).tolist():
-            few = f"broker {brokers.ids[broker]} leads {led[broker]} partitions of topic {topic}, not {least}"
+            leads = counted(int(led[broker]), "partition")
+            few = f"broker {brokers.ids[broker]} leads {leads} of topic {topic}, not {least}"
             yield "leaders of a topic", f"no plan was found in which every broker leads enough of a topic: {few}"
 
 

@@ -184,7 +184,9 @@ def _to_be_placed(problem: Problem, topic: str, factors: Sequence[int], load: Ex
     hosts = int(problem.brokers.receiving.sum())
     if not factors or max(factors) > hosts or min(factors) < 1:
         asked = max(factors, default=0)
-        raise InputError(f"a replication factor of {asked} needs {asked} brokers that may receive; there are {hosts}")
+        raise InputError(
+            f"a replication factor of {asked} needs {counted(asked, 'broker')} that may receive; there are {hosts}"
+        )
     brokers = problem.brokers.extended([NOWHERE_ID], [NOWHERE], are_open=False)
     partitions = problem.partitions.held(np.ones(len(problem.partitions), bool), Hold.STAYS)
     partitions = _inserted(partitions, topic, factors, load, (len(brokers) - 1, broker_set))

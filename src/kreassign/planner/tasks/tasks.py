@@ -298,7 +298,7 @@ def change_factors(problem: Problem, factor: int, topics: TopicChoice | None = N
     """
     partitions, hosts = problem.partitions, int(problem.brokers.staying.sum())
     if not 1 <= factor <= hosts:
-        raise InputError(f"a replication factor of {factor} needs {factor} live brokers; there are {hosts}")
+        raise InputError(f"a replication factor of {factor} needs {counted(factor, 'live broker')}; there are {hosts}")
     chosen = (topics or TopicChoice()).of(partitions)
     wanted = np.where(chosen, factor, partitions.wanted_factors).astype(np.int32)
     return replace(problem, partitions=replace(partitions, wanted_factors=wanted))

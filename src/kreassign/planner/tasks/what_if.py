@@ -16,6 +16,7 @@ import numpy as np
 from kreassign.errors import Infeasible, InputError
 from kreassign.model.closures import Closure
 from kreassign.model.plan_facts import plan_id
+from kreassign.model.text import counted
 from kreassign.planner.arrays import NOWHERE
 from kreassign.planner.check.cost import predict
 from kreassign.planner.check.evaluate import evaluate
@@ -156,9 +157,8 @@ def brokers_needed(problem: Problem, at_most: float = 0.7) -> RightSize:
     if least > MOST_BROKERS:
         most = max(needs, key=lambda need: need.brokers)
         raise Infeasible(
-            f"{most.goal} asks for {least:,} brokers, and more than {MOST_BROKERS:,} are not looked into: look at "
-            "the loads "
-            "(`kreassign load --show`) and at the limits",
+            f"{most.goal} asks for {counted(least, 'broker')}, and more than {MOST_BROKERS:,} are not looked into: "
+            "look at the loads (`kreassign load --show`) and at the limits",
             goals=(most.goal,),
         )
     unlimited, unknown = _not_counted(reduced, needs)

@@ -19,6 +19,7 @@ import numpy as np
 
 from kreassign.clock import processor_s
 from kreassign.errors import missing_extra
+from kreassign.model.text import counted
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
@@ -122,7 +123,7 @@ def as_pays(replicas: int, loop: Callable[..., Any]) -> Iterator[None]:
     if _machine_code is None:
         if replicas > MOST_WITHOUT_COMPILER:
             raise missing_extra(
-                f"a plan for {replicas:,} replicas needs numba, which is not installed", "plan-at-scale"
+                f"a plan for {counted(replicas, 'replica')} needs numba, which is not installed", "plan-at-scale"
             )
         with in_python():
             yield
