@@ -1,4 +1,4 @@
-"""A destination that dies is named soon, and nobody says meanwhile when its copies end."""
+"""A broker that dies is waited for. It is named soon, and nobody says meanwhile when its copies end."""
 
 from __future__ import annotations
 
@@ -94,6 +94,15 @@ def test_copies_wait_for_a_destination_that_restarts(tmp_path: Path) -> None:
     assert sent_ms[2] - begun_ms > 600_000
     assert "broker 2 is down, and 1 move copies to it; the copies go on when it is back" in told
     assert "broker 2 is down, and 1 move to it waits for it" in told
+
+
+def test_a_move_waits_for_a_restart_of_the_only_broker_of_its_partition(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[1], [0]])
+    rig.after(2, lambda: rig.twin.crash(0))
+    rig.after(302, lambda: rig.twin.start(0))
+    plan = {0: (2,), 1: (3,)}
+    done = rig.run(rig.prepared(plan, throttle=RATE // 2, pace=pace(Order.NAME, moves=1), lost_after_ms=None))
+    assert (done.state, rig.replicas, rig.throttles) == ("done", plan, {})
 
 
 def test_a_run_gives_up_a_destination_after_the_chosen_time(tmp_path: Path) -> None:

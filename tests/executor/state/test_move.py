@@ -13,7 +13,6 @@ from kreassign.executor.events import CopyProgress, PartitionObservation, Placem
 from kreassign.executor.state.attempts import LAST_WORD_MS, PATIENCE_MS, Attempts, delay_ms
 from kreassign.executor.state.move import (
     DOUBT_MS,
-    LEADERLESS_MS,
     PACE_MS,
     CopyPace,
     MoveRecord,
@@ -391,7 +390,6 @@ IN_PLACE = observed(UNCONFIRMED, isr=(1, 2))
 UNSENT, SILENT = observed(UNTOUCHED), observed(UNTOUCHED, leader=NO_LEADER, replicas=(0, 1))
 TRIED = Attempts(3, 10_000, 120_000, 130_000, 3, "not now")
 VAIN = "it was sent 3 times in 125 s and the cluster showed no effect"
-LEADERLESS = "its partition had no leader for 60 s, so nothing was sent; bring back one of [0, 1], then replan"
 ENDED = "it ended with brokers [3], which are not in sync, before it could be cancelled; use `kreassign plan repair`"
 NOTHING_TO_CANCEL = {"is_idle": True, "awaited_replan": ANOTHER}
 
@@ -405,7 +403,7 @@ NOTHING_TO_CANCEL = {"is_idle": True, "awaited_replan": ANOTHER}
                                    (120_000 + LAST_WORD_MS, UNSENT, "failed")], f"{VAIN}; it answered: not now"),
     (at(SENT, submissions=replace(TRIED, answer="")), [(120_000 + LAST_WORD_MS, UNSENT, "failed")], VAIN),
     (at(PLANNED), [(1_000, SILENT, "planned"), (2_000, UNSENT, "submit"), (5_000, SILENT, "planned"),
-                   (4_999 + LEADERLESS_MS, SILENT, "planned"), (5_000 + LEADERLESS_MS, SILENT, "failed")], LEADERLESS),
+                   (3_600_000, SILENT, "planned"), (3_601_000, UNSENT, "submit")], None),
     (at(UNDER_WAY), [(1_000, IN_SYNC, "moving"), (2_000, observed(UNCONFIRMED, isr=(0, 2)), "moving"),
                      (5_000, IN_SYNC, "moving"), (4_999 + DOUBT_MS, IN_SYNC, "moving"),
                      (5_000 + DOUBT_MS, IN_SYNC, "complete")], None),

@@ -34,7 +34,7 @@ from kreassign.executor.guards import GuardName, Health, Reaction
 from kreassign.executor.instructions import CheckHealth, ObserveMoves, ProducerGuard, SubmitMoves
 from kreassign.executor.state.admission import FRESH_MS
 from kreassign.executor.state.attempts import delay_ms
-from kreassign.executor.state.move import DOUBT_MS, LEADERLESS_MS
+from kreassign.executor.state.move import DOUBT_MS
 from kreassign.executor.state.moving import CHECKED_AT_ONCE, OUT_OF_REACH_MS, UNSET_PATIENCE_MS
 from kreassign.executor.throttle_ledger import ConfigValue
 from kreassign.model import NO_LEADER, ConfigResource, TopicPartition, TopicPartitionReplica
@@ -155,7 +155,18 @@ def test_a_partition_without_a_leader_is_not_sent_before_it_has_one() -> None:
     led = run.copy().on(look(30_000, UNTOUCHED))
     assert led.decided == "submit a-0 a-1"
     assert led.problems == (f"over, from 00:00:03 to 00:00:30 UTC: {SILENT}",)
-    assert run.on(leaderless(3_000 + LEADERLESS_MS)).moves == "failed failed"
+    assert run.on(leaderless(3_600_000)).moves == "planned planned"
+
+
+def test_a_partition_may_be_without_a_leader_as_long_as_a_broker_may_be_down() -> None:
+    run = Played(begun(throttle=None, lost_after_ms=300_000))
+    for at_ms in (3_000, 302_999):
+        run.on(leaderless(at_ms), HealthObserved(at_ms, Health(LIVE)))
+    assert run.moves == "planned planned"
+    assert run.on(leaderless(303_000)).moves == "failed failed"
+    assert run.view.records[A0].problem == (
+        "its partition had no leader for 300 s, so nothing was sent; bring back one of [0, 1], then replan"
+    )
 
 
 def test_a_poll_asks_for_the_step_of_a_move_and_tells_absent_brokers() -> None:

@@ -330,6 +330,19 @@ def _note_absences(run: Run, at_ms: int, absent: set[int]) -> None:
             run.tell(OTHERS, at_ms, of=record.name)
 
 
+def give_up_leaderless(run: Run, record: MoveRecord, at_ms: int) -> None:
+    """Fail a move that has waited for a leader of its partition for as long as was chosen for brokers that are down.
+
+    Unless that was chosen it waits: there is nothing to copy from, and no other broker could be planned in its place.
+    """
+    since_ms, limit_ms, seen = record.leaderless_since_ms, run.control.lost_after_ms, record.observation
+    if since_ms is None or limit_ms is None or seen is None or record.status is not MoveStatus.PLANNED:
+        return
+    if at_ms - since_ms >= limit_ms:
+        lost = f"its partition had no leader for {limit_ms / 1000:g} s"
+        record.fail(at_ms, f"{lost}, so nothing was sent; bring back one of {list(seen.replicas)}, then replan")
+
+
 # Hours of a run: moves that end in the remaining time, and the treatment of moves when it is over.
 #
 # Hours of the day follow the wall clock; durations follow the run's own time.

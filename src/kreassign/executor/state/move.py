@@ -60,9 +60,6 @@ DOUBT_MS = 15_000
 """Brokers may lag behind the controller: an unexpected state counts only after this long without another one."""
 
 
-LEADERLESS_MS = 60_000
-"""How long to wait until a partition has a leader: a restart takes less."""
-
 PACE_MS = 60_000
 """Interval at which a copy's gain on its leader is measured."""
 
@@ -651,9 +648,6 @@ def _submit(record: MoveRecord, observation: PartitionObservation, at_ms: int) -
         return NextAction.SUBMIT
     if record.leaderless_since_ms is None:
         record.leaderless_since_ms = at_ms
-    elif at_ms - record.leaderless_since_ms >= LEADERLESS_MS:
-        lost = f"its partition had no leader for {LEADERLESS_MS // 1000} s"
-        record.fail(at_ms, f"{lost}, so nothing was sent; bring back one of {list(observation.replicas)}, then replan")
     return NextAction.NOTHING
 
 

@@ -180,6 +180,7 @@ def _take_in(run: Run, state: phases.Observing, event: events.MovesObserved) -> 
     begun_again = [(record, record.was_refused) for record in observed if record.is_begun_again]
     actions = [(record, conclude(record, event.at_ms)) for record in observed]
     for record, action in actions:
+        admission.give_up_leaderless(run, record, event.at_ms)
         run.moves.index.sort(record, action)
         _tell(run, record, event.at_ms)
     for record in unsent:
