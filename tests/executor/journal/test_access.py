@@ -167,7 +167,9 @@ def test_a_folder_has_the_type_of_its_last_and_nearest_mount(place: str, kind: s
     assert mounted_type("", place) is None
 
 
-@pytest.mark.parametrize("kind", ["nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "fuse.sshfs", "fuse.glusterfs"])
+@pytest.mark.parametrize("kind", [
+    "nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "fuse.sshfs", "fuse.glusterfs", "virtiofs", "fuse.grpcfuse",
+])  # fmt: skip
 def test_no_journal_is_written_where_several_machines_may(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:

@@ -116,7 +116,8 @@ _OF_SEVERAL_MACHINES = frozenset({
     "fuse.glusterfs", "fuse.ceph", "fuse.ceph-fuse", "fuse.davfs2", "fuse.s3fs", "fuse.rclone", "fuse.juicefs",
     "fuse.gcsfuse", "fuse.blobfuse", "fuse.blobfuse2", "fuse.mount-s3", "fuse.goofys", "fuse.smbnetfs",
     "fuse.curlftpfs", "fuse.moosefs", "fuse.mfs", "fuse.lizardfs", "fuse.seaweedfs", "fuse.vmhgfs-fuse",
-    "fuse.quobyte", "fuse.weka", "wekafs", "fuse.beegfs",
+    "fuse.quobyte", "fuse.weka", "wekafs", "fuse.beegfs", "fhgfs", "panfs", "acfs", "snfs", "fuse.alluxio-fuse",
+    "virtiofs", "drvfs", "osxfs", "fuse.osxfs", "fuse.grpcfuse",  # of a virtual machine and its host
 })  # fmt: skip
 """Types of mounts that other machines may have, too. Others are allowed: most types are of one machine."""
 
