@@ -5,8 +5,9 @@
   least as many replicas are in sync as before, or all that the factor leaves; new copies count: Kafka waits for them.
 - **A falling factor needs consent**, and so does a changed one below `min.insync.replicas`, or one of which that could
   not be read (KIP-860). A rising one is told.
-- **Brokers cap `min.insync.replicas` by the number of replicas** (3.9.1, 4.3.1). A lower factor refuses no producer by
-  itself: it lowers what acks=all means.
+- **Brokers cap `min.insync.replicas` by the number of replicas** since Kafka 3.7 (KAFKA-15583). A lower factor refuses
+  no producer by itself: it lowers what acks=all means. Before, a factor below it refuses acks=all for good. The release
+  of a cluster is not asked for: both are told.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def lost_in_sync(partition: Partition, target: Sequence[int]) -> str | None:
 
 
 def required_in_sync(least: int, replicas: int) -> int:
-    """Number of replicas that must be in sync for acks=all: `min.insync.replicas`, at most all."""
+    """Number of replicas that must be in sync for acks=all: `min.insync.replicas`, since Kafka 3.7 at most all."""
     return max(1, min(least, replicas))
 
 
@@ -87,7 +88,8 @@ def locks_out(least: int, replicas: int, growing: int, in_sync: int) -> bool:
     """True if producers with acks=all are refused once the list has grown to so many replicas, and are not now.
 
     Brokers cap min.insync.replicas by the number of replicas, and a reassignment counts those that it adds before any
-    of them is in sync: [1] → [2] under 2 has two replicas, and one in sync.
+    of them is in sync: [1] → [2] under 2 has two replicas, and one in sync. Before Kafka 3.7 such producers are refused
+    already: there this says too much.
     """
     return required_in_sync(least, replicas) <= in_sync < required_in_sync(least, growing)
 
@@ -98,8 +100,10 @@ def undercut(factor: int, least: int) -> str | None:
         return None
     have = f"min.insync.replicas {least} is more than the replication factor {factor}"
     if factor == 1:
-        return f"{have}: brokers ask for 1 replica then, so a single copy acknowledges acks=all"
-    return f"{have}: brokers ask for {counted(factor, 'replica')} then, so acks=all is refused while one is out of sync"
+        means, before = "a single copy acknowledges acks=all", "they refuse acks=all"
+    else:
+        means, before = "acks=all is refused while one is out of sync", "it is always refused"
+    return f"{have}: brokers ask for {counted(factor, 'replica')} then, so {means}; before Kafka 3.7 {before}"
 
 
 # Factors that a plan changes.
