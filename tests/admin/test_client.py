@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+import uuid
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from kreassign import model
 from kreassign.admin import AdminClient
-from kreassign.errors import OutcomeUnknown, Rejected, Unreachable, Unsupported
+from kreassign.errors import OutcomeUnknown, ProtocolViolation, Rejected, Unreachable, Unsupported
 from kreassign.model.error_codes import error_codes
 from kreassign.wire import api
-from kreassign.wire.api import Api
+from kreassign.wire.api import Api, Message
 from tests.admin import answers
 from tests.admin.answers import some_topic
 from tests.admin.listener import Deed, Listener, Reply, in_turn, join, partitions_of
@@ -175,6 +177,26 @@ def test_pages_are_joined_also_where_they_cut_a_topic(node: Listener, connect: C
     asked = [([entry.name for entry in page.topics], page.cursor) for page in node.messages(PAGE)]
     assert [names for names, _ in asked[1:]] == [["a", "b", "c", "gone"], ["b", "c", "gone"], ["b", "c", "gone"]]
     assert [(page.topic_name, page.partition_index) for _, page in asked[2:]] == [("b", 2), ("b", 4)]
+
+
+@pytest.mark.parametrize("second", [
+    answers.topic_page([], {"b": 3}),
+    answers.topic_page([replace(some_topic("b", 2), topic_id=str(uuid.UUID(int=7)))]),
+], ids=["deleted", "created again"])  # fmt: skip
+def test_a_topic_that_is_another_on_its_next_page_is_not_told_in_part(
+    second: Message, node: Listener, connect: Connect
+) -> None:
+    first = answers.topic_page([some_topic("a", 0), some_topic("b", 0, 1)], cursor=("b", 2))
+    node.answers[PAGE] = in_turn(first, second, second)
+    batch = connect(node).describe_topics(["a", "b"])
+    assert ([*batch.ok], [*batch.failed]) == (["a"], ["b"])
+
+
+def test_pages_that_lead_nowhere_are_refused(node: Listener, connect: Connect) -> None:
+    page = answers.topic_page([some_topic("b", 0, 1)], cursor=("b", 2))
+    node.answers[PAGE] = in_turn(page, page, page)
+    with pytest.raises(ProtocolViolation, match="goes on at b-2, where it began"):
+        connect(node).describe_topics(["b"])
 
 
 def test_pages_of_all_topics_ask_for_all_each_time(node: Listener, connect: Connect) -> None:

@@ -208,21 +208,28 @@ class KafkaCalls:
         while True:
             page = self._session.call(cluster_calls.describe_topic_page(wanted, cursor), target, timeout_ms)
             for name, topic in page.topics.ok.items():
+                if name not in topics:
+                    failed.pop(name, None)
+                elif topics[name].topic_id != topic.topic_id:
+                    failed[name] = ClusterError(f"topic {name} was created again while it was read page by page")
                 topics.setdefault(name, topic)
                 partitions.setdefault(name, []).extend(topic.partitions)
             failed.update(page.topics.failed)
-            cursor = page.next_cursor
+            begun, cursor = cursor, page.next_cursor
             if cursor is None:
                 break
+            if begun is not None and cursor <= begun:
+                raise cluster_calls.page_without_end(cursor)
             if wanted is not None:
                 # Later pages request only the remaining topics: brokers skip the others, but parse them first.
                 wanted = [name for name in wanted if name >= cursor.topic]
+        # A topic that is refused after its first page is not told in part.
         whole = {
             name: Topic(name, topic.topic_id, topic.is_internal, tuple(partitions[name]))
             for name, topic in topics.items()
+            if name not in failed
         }
-        missing = cluster_calls.missing_from_pages(names or (), whole.keys() | failed.keys())
-        return Batch(whole, {name: error for name, error in (failed | missing).items() if name not in whole})
+        return Batch(whole, failed | cluster_calls.missing_from_pages(names or (), whole.keys() | failed.keys()))
 
     def create_topics(
         self, topics: Iterable[NewTopic], *, validate_only: bool = False, timeout_ms: int | None = None

@@ -220,6 +220,12 @@ def describe_topic_page(names: Iterable[str] | None, cursor: Cursor | None) -> C
     )
 
 
+def page_without_end(cursor: Cursor) -> ProtocolViolation:
+    """Error for a page that is followed by itself, or by one before it."""
+    text = f"the answer to {api.DESCRIBE_TOPIC_PARTITIONS} goes on at {cursor.topic}-{cursor.partition}, where it began"
+    return ProtocolViolation(f"{text}, or before", api=api.DESCRIBE_TOPIC_PARTITIONS.name)
+
+
 def missing_from_pages(names: Iterable[str], told: Container[str]) -> dict[str, ClusterError]:
     """A ProtocolViolation for every requested topic that no page has."""
     return unanswered(api.DESCRIBE_TOPIC_PARTITIONS, names, told)
