@@ -24,6 +24,7 @@
     │   └── JournalUnreadable what a run did is not known; .problem .remedy
     │       ├── JournalDamaged    the journal cannot be trusted
     │       └── JournalLocked     another process has locked the journal
+    │           ├── JournalFull        its disk has no room
     │           └── MirrorUnavailable  its second place does not answer
     └── DataError             a table is missing, empty or has the wrong columns    exit 6
     InvariantBroken           a bug in kreassign; an AssertionError, never caught
@@ -243,6 +244,10 @@ class JournalDamaged(JournalUnreadable):
 
 class JournalLocked(JournalUnreadable):
     """Another process has locked a journal: nothing is known to be wrong with it."""
+
+
+class JournalFull(JournalLocked):
+    """The disk of a journal has no room for what is to be written, or to read it: nothing is wrong with the journal."""
 
 
 class MirrorUnavailable(JournalLocked):

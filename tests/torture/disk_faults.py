@@ -37,7 +37,7 @@ def with_small_disk(scene: Scene) -> None:
 
 
 def fill_disk(scene: Scene) -> str:
-    """Fill the journal's disk: the run ends, and cannot be resumed until there is room."""
+    """Fill the journal's disk: the run waits until there is room, and cannot be resumed before."""
     need(scene.is_running())
     assert scene.disk is not None
     scene.disk.fill()

@@ -283,8 +283,13 @@ def printed_on_a_small_disk(path: Path, program: str) -> str:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (5_000, 5_000))
 
+    return run_program(path, program, small_disk)
+
+
+def run_program(path: Path, program: str, before: Callable[[], None] | None = None) -> str:
+    """Text that a program prints, given a path, in a process of its own, in which something happens first."""
     command = [sys.executable, "-c", f"import sys; from pathlib import Path\n{program}", str(path)]
-    return subprocess.run(command, check=True, capture_output=True, text=True, preexec_fn=small_disk).stdout
+    return subprocess.run(command, check=True, capture_output=True, text=True, preexec_fn=before).stdout
 
 
 def test_a_full_disk_at_the_start_is_named_and_leaves_nothing(tmp_path: Path) -> None:
@@ -312,7 +317,48 @@ def test_a_full_disk_is_not_taken_for_damage_of_a_journal(tmp_path: Path) -> Non
     )
     printed = printed_on_a_small_disk(path, program)
     assert printed.startswith(f"{path} cannot be read: ")
-    assert "Make room on its disk, and try again; what was written is kept" in printed
+    assert "Make room on its disk; what was written is kept" in printed
+
+
+def test_a_journal_on_a_full_disk_is_not_set_aside(tmp_path: Path) -> None:
+    path = written(tmp_path, *WHOLE)
+    program = (
+        "from kreassign.errors import JournalDamaged, JournalUnreadable\n"
+        "from kreassign.operations.run_journals import forget_journal\n"
+        "try: forget_journal(Path(sys.argv[1]))\n"
+        "except JournalDamaged as error: print('damaged', error)\n"
+        "except JournalUnreadable as error: print(error)"
+    )
+    printed = printed_on_a_small_disk(path, program)
+    assert f"{path} cannot be read: " in printed
+    assert "Make room on its disk; what was written is kept" in printed
+    assert path.is_file()
+
+
+def test_a_run_waits_until_its_disk_has_room(tmp_path: Path) -> None:
+    path = written(tmp_path, WHOLE[0])
+    program = (
+        "from resource import RLIMIT_FSIZE, getrlimit, setrlimit\n"
+        "import signal\n"
+        "from kreassign.executor.journal import Journal\n"
+        "from tests.executor.run_events import WHOLE\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "told, room = [], getrlimit(RLIMIT_FSIZE)\n"
+        "def follow(hindrance):\n"
+        "    told.append(hindrance)\n"
+        "    if len(told) == 2: setrlimit(RLIMIT_FSIZE, room)\n"
+        "with Journal.resume(Path(sys.argv[1]), 'cluster-1')[0] as journal:\n"
+        "    journal.on_lock = follow\n"
+        "    setrlimit(RLIMIT_FSIZE, (4_000, room[1]))\n"
+        "    for event in WHOLE[1:]: journal.append(event)\n"
+        "print(*told, sep='\\n')"
+    )
+    told = run_program(path, program).splitlines()
+    assert read_events(path) == WHOLE
+    assert told[0] == told[1]
+    assert told[0].startswith(f"{path} cannot be written: ")
+    assert told[0].endswith("Make room on its disk; what was written is kept")
+    assert told[2:] == ["None"]
 
 
 def test_a_state_directory_that_is_a_file_is_told_with_the_file(tmp_path: Path) -> None:

@@ -195,7 +195,7 @@ def refuse_over(run: RunView, deed: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class UnreadableJournal:
-    """A journal that cannot be read: why, and what to do. `is_locked` if another process keeps it from being read."""
+    """A journal that cannot be read: why, and what to do. `is_locked` if another process or a full disk is why."""
 
     path: Path
     problem: str

@@ -27,7 +27,7 @@ from shlex import quote
 from types import MappingProxyType, NoneType, UnionType
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
-from kreassign.errors import InputError, InvariantBroken, JournalDamaged, JournalUnreadable
+from kreassign.errors import InputError, InvariantBroken, JournalDamaged
 from kreassign.executor.events import (
     CancelIntended,
     Event,
@@ -39,7 +39,7 @@ from kreassign.executor.events import (
     ThrottleIntended,
 )
 from kreassign.executor.journal.folder import journal_name
-from kreassign.executor.journal.locks import is_lock, locked
+from kreassign.executor.journal.locks import hindered
 from kreassign.model.text import format_amount, printable, shortened
 
 # Convert events to JSON text and back, by the types of their fields. Pure.
@@ -223,15 +223,11 @@ def chained(before: str, kind: str, body: str | bytes) -> str:
     return hashlib.sha256(f"{before}\n{kind}\n".encode(errors="surrogatepass") + data).hexdigest()
 
 
-NO_ROOM = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE})
-"""Codes of SQLite where a file could not grow, of a reader too: that is no damage."""
-
-
 @contextmanager
 def opened(path: Path, *, mode: str = "ro", form: Form = RUNS) -> Iterator[sqlite3.Connection]:
     """Connect to a journal. Raises InputError without one, JournalDamaged when it is no journal, or unreadable.
 
-    Raises JournalLocked if another process keeps it locked for `LOCK_PATIENCE_S`, JournalUnreadable on a full disk.
+    Raises JournalLocked if another process keeps it locked for `LOCK_PATIENCE_S`, or on a full disk.
     """
     if not path.is_file():
         if path.exists() or path.is_symlink():
@@ -251,11 +247,8 @@ def opened(path: Path, *, mode: str = "ro", form: Form = RUNS) -> Iterator[sqlit
             _refuse_lost_table(path, connection)
             yield connection
     except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
-        if is_lock(error):
-            raise locked(path, doing) from error
-        if getattr(error, "sqlite_errorcode", None) in NO_ROOM:
-            remedy = "Make room on its disk, and try again; what was written is kept"
-            raise JournalUnreadable(f"{path} cannot be {doing}: {error}", remedy) from error
+        if (hindrance := hindered(path, doing, error)) is not None:
+            raise hindrance from error
         # SQLite quotes undecodable values of any length.
         raise damaged(path, f"cannot be {doing}: {shortened(printable(str(error)))}") from error
 

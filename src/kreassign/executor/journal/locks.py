@@ -1,4 +1,4 @@
-"""Name the processes that have locked a journal against its run.
+"""Tell what keeps a journal from its run for now: a full disk, or processes that have locked it, by name.
 
 SQLite locks byte ranges: of the file itself, and in WAL mode of the `-shm` file beside it. Linux lists these locks in
 /proc/locks (proc(5)), with the process that holds each. They are read there, because opening a file of a database
@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
 
-from kreassign.errors import JournalLocked
+from kreassign.errors import JournalFull, JournalLocked
 from kreassign.executor.journal.folder import HOLDER, is_stopped
 from kreassign.model.text import printable, shortened
 
@@ -26,7 +26,20 @@ def is_lock(error: BaseException) -> bool:
     return code is not None and code & _PRIMARY in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
 
 
-def locked(path: Path, doing: str) -> JournalLocked:
+_NO_ROOM = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE})
+"""Codes of SQLite where a file could not grow, of a reader too: that is no damage."""
+
+
+def hindered(path: Path, doing: str, error: BaseException) -> JournalLocked | None:
+    """Error for a journal that can be read and written again once others let it, or there is room; else None."""
+    if is_lock(error):
+        return _locked(path, doing)
+    if getattr(error, "sqlite_errorcode", None) in _NO_ROOM:
+        return JournalFull(f"{path} cannot be {doing}: {error}", "Make room on its disk; what was written is kept")
+    return None
+
+
+def _locked(path: Path, doing: str) -> JournalLocked:
     """Error for a journal that others have locked, with the processes that may be meant."""
     holders = lock_holders(path, except_for=frozenset({os.getpid()}))
     by = " and ".join(map(described, holders)) or "another process"

@@ -70,7 +70,7 @@ from kreassign.executor.journal.folder import (
     refuse_shared_file_system,
     rename_file,
 )
-from kreassign.executor.journal.locks import is_lock, locked
+from kreassign.executor.journal.locks import hindered
 from kreassign.executor.journal.mirror import Mirror
 from kreassign.model.plan_facts import refuse_other_cluster
 
@@ -98,8 +98,9 @@ def _give_up(lock: JournalLocked | None) -> None:
 class Journal:
     """A journal open for writing. Only one process can have one per cluster; use it in a `with` statement.
 
-    What another process has locked, or a mirror does not confirm, is waited for: `on_lock` is called meanwhile, and by
-    default raises JournalLocked. Nothing follows from an event before it is written: a run holds while it waits.
+    What another process has locked, a full disk does not take, or a mirror does not confirm, is waited for: `on_lock`
+    is called meanwhile, and by default raises JournalLocked. Nothing follows from an event before it is written: a run
+    holds while it waits.
     """
 
     def __init__(
@@ -219,7 +220,7 @@ class Journal:
             self._patiently(self._write_mirror)
         if isinstance(event, (*self._form.binding, *self._form.requests)):
             # Readers and locks of others keep rows in the log for now, where they are as durable.
-            with self._refusing(), _despite_locks():
+            with self._refusing(), _if_possible(self.path):
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def keep_snapshot(self, text: str) -> None:
@@ -228,7 +229,7 @@ class Journal:
         Raises JournalDamaged when it cannot be written.
         """
         self._patiently(self._write_polls)
-        with self._refusing(), _despite_locks():
+        with self._refusing(), _if_possible(self.path):
             store_snapshot(self._connection, self.position, text)
 
     def requests_after(self, number: int) -> tuple[Any, ...]:
@@ -239,7 +240,7 @@ class Journal:
         """
         rows: list[tuple[str, str]] = []
         try:
-            with _despite_locks():
+            with _if_possible(self.path):
                 rows = self._connection.execute(_REQUESTS, (max(number, self._last_void),)).fetchall()
         except sqlite3.Error as error:
             raise damaged(self.path, f"cannot be read: {error}") from error
@@ -248,7 +249,7 @@ class Journal:
     def close(self) -> None:
         """Stop writing and release the lock of the cluster."""
         try:
-            # Polls that cannot be written now showed nothing new, and a full disk was reported already.
+            # Polls that cannot be written now showed nothing new.
             with suppress(sqlite3.Error):
                 self._write_polls()
             # As above: what a mirror lacks now was observed only.
@@ -276,22 +277,22 @@ class Journal:
             self._unmirrored.clear()
 
     def _patiently(self, write: Callable[[], None]) -> None:
-        """Write once nobody else has locked the journal, and its mirror confirms, however long that takes."""
+        """Write once nobody has locked the journal, its disk has room and its mirror confirms, however long that is."""
         is_waiting = False
         while True:
             with self._refusing():
                 try:
                     write()
                 except MirrorUnavailable as error:
-                    lock: JournalLocked = error
+                    hindrance: JournalLocked | None = error
                 except sqlite3.Error as error:
-                    if not is_lock(error):
+                    hindrance = hindered(self.path, "written", error)
+                    if hindrance is None:
                         raise
-                    lock = locked(self.path, "written")
                 else:
                     break
             is_waiting = True
-            self.on_lock(lock)
+            self.on_lock(hindrance)
         if is_waiting:
             self.on_lock(None)
 
@@ -301,7 +302,7 @@ class Journal:
             yield
         except sqlite3.Error as error:
             raise JournalDamaged(
-                f"{self.path} cannot be written: {error}. Nothing more is sent; make room and resume the run"
+                f"{self.path} cannot be written: {error}. Nothing more is sent; resume the run once it can be"
             ) from error
 
     def __enter__(self) -> Self:
@@ -423,12 +424,12 @@ def _accepted(rows: Sequence[Row], form: Form) -> Iterator[tuple[int, str, str]]
 
 
 @contextmanager
-def _despite_locks() -> Iterator[None]:
-    """Leave undone what can wait while another process has locked the journal."""
+def _if_possible(path: Path) -> Iterator[None]:
+    """Leave undone what can wait while another process has locked the journal, or its disk is full."""
     try:
         yield
     except sqlite3.Error as error:
-        if not is_lock(error):
+        if hindered(path, "written", error) is None:
             raise
 
 
