@@ -122,12 +122,12 @@ Replicas = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class ReplicaChange:
-    """A partition with a new replica list; `size_bytes` is that of one copy, 0 if unknown."""
+    """A partition with a new replica list; `size_bytes` is that of one copy, None if unknown."""
 
     topic_partition: model.TopicPartition
     current: Replicas
     target: Replicas
-    size_bytes: int
+    size_bytes: int | None
 
     @property
     def added(self) -> Replicas:
@@ -201,7 +201,7 @@ def _raise_refusals(decided: Mapping[model.TopicPartition, object] | Mapping[str
 def _changes(view: TopicsView, targets: Mapping[model.TopicPartition, Replicas]) -> tuple[ReplicaChange, ...]:
     """Changes in the order of partitions, without partitions that are at their target."""
     return tuple(
-        ReplicaChange(key, current, targets[key], view.sizes_bytes.get(key, 0))
+        ReplicaChange(key, current, targets[key], view.sizes_bytes.get(key))
         for key in sorted(targets)
         if (current := view.topics[key.topic].partitions[key.partition].replicas) != targets[key]
     )
@@ -210,15 +210,21 @@ def _changes(view: TopicsView, targets: Mapping[model.TopicPartition, Replicas])
 def announced(changes: tuple[ReplicaChange, ...]) -> str:
     """The rollback plan, each changing partition, and what is copied and deleted."""
     current = Plan(tuple(PartitionAssignment(change.topic_partition, change.current) for change in changes))
-    copies = sum(len(change.added) for change in changes)
-    deletions = sum(len(change.removed) for change in changes)
-    copied = format_amount(sum(len(change.added) * change.size_bytes for change in changes), "B")
-    freed = format_amount(sum(len(change.removed) * change.size_bytes for change in changes), "B")
+    copied = [change.size_bytes for change in changes for _ in change.added]
+    deleted = [change.size_bytes for change in changes for _ in change.removed]
     total = (
-        f"Replicas of {len(changes)} partition(s) change: {copies} to be copied ({copied}), "
-        f"{deletions} to be deleted ({freed})."
+        f"Replicas of {len(changes)} partition(s) change: {len(copied)} to be copied ({_amount(copied)}), "
+        f"{len(deleted)} to be deleted ({_amount(deleted)})."
     )
     return "\n".join([messages.rollback(format_plan(current)), "", total, *map(str, changes)])
+
+
+def _amount(sizes_bytes: list[int | None]) -> str:
+    """Bytes of copies, and how many of them have an unknown size."""
+    known = [size for size in sizes_bytes if size is not None]
+    unknown = len(sizes_bytes) - len(known)
+    bytes_known = [format_amount(sum(known), "B")] if known or not unknown else []
+    return " and ".join([*bytes_known, *([f"{unknown} of unknown size"] if unknown else [])])
 
 
 NOTHING_TO_CHANGE = "Nothing to change: every partition has these replicas already."

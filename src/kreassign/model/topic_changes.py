@@ -38,7 +38,7 @@ class BrokerView:
 
 @dataclass(frozen=True, slots=True)
 class TopicsView:
-    """Brokers by id, topics by name, bytes of one copy by partition (0 if unknown), and moving partitions.
+    """Brokers by id, topics by name, bytes of one copy by partition (where known), and moving partitions.
 
     `min_in_sync` is `min.insync.replicas` by topic, without those that could not be read.
     """

@@ -9,9 +9,10 @@ import pytest
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.kafka_tools.reassign_partitions import main as reassign_partitions
-from kreassign.kafka_tools.topics import main
-from kreassign.model import TopicPartition
+from kreassign.kafka_tools.topics import announced, by_factor, main
+from kreassign.model import Partition, Topic, TopicPartition
 from kreassign.model.throttle import move_map, rate_changes, topic_changes
+from kreassign.model.topic_changes import BrokerView, TopicsView
 from kreassign.twin.blueprint import PartitionPlan, TopicPlan, small_cluster
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
@@ -21,6 +22,7 @@ from testbed.waiting import wait_until
 from tests.kafka_tools.served_twin import served
 
 MEGABYTE = 10**6
+A0 = TopicPartition("a", 0)
 
 
 @pytest.fixture(params=[False, True], ids=["composed", "kip-179"])
@@ -84,6 +86,21 @@ def test_more_replicas_are_announced_with_their_bytes_and_copied(run, cluster):
         target = replicas(asked, "a", partition)
         assert len(target) == 3
         assert f"a-{partition}: {partition},{partition + 1} -> {','.join(map(str, target))}\n" in out
+
+
+@pytest.mark.parametrize(("sizes_bytes", "told"), [
+    ({A0: 7 * MEGABYTE}, "2 to be copied (7 MB and 1 of unknown size), 0 to be deleted (0 B)"),
+    ({}, "2 to be copied (2 of unknown size)"),
+])  # fmt: skip
+def test_copies_of_unknown_size_are_not_announced_as_empty(sizes_bytes: dict[TopicPartition, int], told: str) -> None:
+    partitions = tuple(Partition(TopicPartition("a", number), (0,), (0,), 0) for number in (0, 1))
+    view = TopicsView(
+        {broker: BrokerView(broker) for broker in (0, 1)},
+        {"a": Topic("a", None, is_internal=False, partitions=partitions)},
+        sizes_bytes,
+        min_in_sync={"a": 1},
+    )
+    assert told in announced(by_factor(view, ["a"], 2, is_forced=False))
 
 
 def test_fewer_replicas_keep_the_leader_and_delete_the_others(run, cluster):
