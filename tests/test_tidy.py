@@ -78,6 +78,8 @@ ALWAYS_MANY = {
     ("cli/commands/show_load.py", "title"): "an adjective",
     ("twin/checkers.py", "partition.topic_partition"): "a name, and a verb",
     ("operations/broker_changes.py", "len(keys)"): "the partitions of a topic that has 50",
+    ("kafka_tools/reassign/messages.py", "len(move.replicas)"): "of a move, which has two at least",
+    ("kafka_tools/reassign/messages.py", "len(listed)"): "of a move, which has two at least",
 }
 """Texts with a plural after a value that is never one: file, and value."""
 

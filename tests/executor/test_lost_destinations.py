@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kreassign.executor.events import CancelIntended, CancelRequested, Event, SubmissionIntended, ThrottleRequested
+from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.history.run_history import history
 from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.state import RunView
@@ -96,13 +97,24 @@ def test_copies_wait_for_a_destination_that_restarts(tmp_path: Path) -> None:
     assert "broker 2 is down, and 1 move to it waits for it" in told
 
 
-def test_a_move_waits_for_a_restart_of_the_only_broker_of_its_partition(tmp_path: Path) -> None:
+@pytest.mark.parametrize("reaction", [Reaction.HOLD, Reaction.WARN])
+@pytest.mark.parametrize(("lost_after_ms", "state"), [(None, "done"), (300_000, "failed")])
+def test_a_move_waits_for_a_restart_of_the_only_broker_of_its_partition(
+    tmp_path: Path, lost_after_ms: int | None, state: str, reaction: Reaction
+) -> None:
     rig = TwinRig(tmp_path, [[1], [0]])
     rig.after(2, lambda: rig.twin.crash(0))
-    rig.after(302, lambda: rig.twin.start(0))
-    plan = {0: (2,), 1: (3,)}
-    done = rig.run(rig.prepared(plan, throttle=RATE // 2, pace=pace(Order.NAME, moves=1), lost_after_ms=None))
-    assert (done.state, rig.replicas, rig.throttles) == ("done", plan, {})
+    rig.after(900, lambda: rig.twin.start(0))
+    started = rig.prepared(
+        {0: (2,), 1: (3,)},
+        throttle=RATE // 2,
+        guards={GuardName.MIN_ISR: reaction},
+        pace=pace(Order.NAME, moves=1),
+        lost_after_ms=lost_after_ms,
+    )
+    done = rig.run(started)
+    assert (done.state, rig.replicas[1]) == (state, (3,) if lost_after_ms is None else (0,))
+    assert lost_after_ms is None or "had no leader for 300 s" in str(done.moves[1].problem)
 
 
 def test_a_run_gives_up_a_destination_after_the_chosen_time(tmp_path: Path) -> None:

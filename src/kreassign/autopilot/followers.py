@@ -118,7 +118,7 @@ def slow_broker(look: Look) -> Iterator[Symptom]:
     told = {one.name.broker for one in slow_brokers(look.memory) if _is_told(one)}
     judged = told | {one.leader for one in look.now.placed}
     slow = {
-        broker: f"{lagging[broker]} of the {count} replicas that it follows are out of sync"
+        broker: f"{lagging[broker]} of the {counted(count, 'replica')} that it follows are out of sync"
         for broker, count in followed.items()
         if broker in judged and lagging[broker] / count >= policy.lagging_share
     }

@@ -137,10 +137,7 @@ def examine(
             *maintenance_problems,
             *permission_problems,
             *(NotRead("topic", error, name) for name, error in topics.failed.items()),
-            *(
-                NotRead(f"settings of {one.type.name.lower()}", error, one.name)
-                for one, error in settings.failed.items()
-            ),
+            *(NotRead(f"settings of {one.type.name.lower()}", why, one.name) for one, why in settings.failed.items()),
             *(NotRead("log directories of broker", error, broker) for broker, error in silent.items()),
             *(NotRead("free space of broker", UNSIZED, broker) for broker in unsized(log_dirs.ok)),
         ),

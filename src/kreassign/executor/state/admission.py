@@ -330,15 +330,17 @@ def _note_absences(run: Run, at_ms: int, absent: set[int]) -> None:
             run.tell(OTHERS, at_ms, of=record.name)
 
 
-def give_up_leaderless(run: Run, record: MoveRecord, at_ms: int) -> None:
+def watch_leader(run: Run, record: MoveRecord, at_ms: int) -> None:
     """Fail a move that has waited for a leader of its partition for as long as was chosen for brokers that are down.
 
     Unless that was chosen it waits: there is nothing to copy from, and no other broker could be planned in its place.
     """
-    since_ms, limit_ms, seen = record.leaderless_since_ms, run.control.lost_after_ms, record.observation
-    if since_ms is None or limit_ms is None or seen is None or record.status is not MoveStatus.PLANNED:
-        return
-    if at_ms - since_ms >= limit_ms:
+    seen, limit_ms = record.observation, run.control.lost_after_ms
+    if record.status is not MoveStatus.PLANNED or not record.step.adding or seen is None or not seen.replicas:
+        return  # or its topic is gone
+    since_ms = at_ms if record.leaderless_since_ms is None else record.leaderless_since_ms
+    record.leaderless_since_ms = since_ms if seen.leader == NO_LEADER else None
+    if record.leaderless_since_ms is not None and limit_ms is not None and at_ms - since_ms >= limit_ms:
         lost = f"its partition had no leader for {limit_ms / 1000:g} s"
         record.fail(at_ms, f"{lost}, so nothing was sent; bring back one of {list(seen.replicas)}, then replan")
 

@@ -174,13 +174,16 @@ def _take_in(run: Run, state: phases.Observing, event: events.MovesObserved) -> 
     for name in seen:
         run.tell("unread", event.at_ms, *([unread[name]] if name in unread else ()), of=name)
     for name in unread:
+        admission.watch_leader(run, records[name], event.at_ms)
+        if records[name].status not in ACTIVE:
+            run.tell("unread", event.at_ms, of=name)
         run.moves.index.sort(records[name])  # Out of the queue, where it would stand before moves that can start.
     observed = [record for name in seen if name not in unread and (record := records[name]).status in ACTIVE]
     unsent = [record for record in observed if record.is_unsent]
     begun_again = [(record, record.was_refused) for record in observed if record.is_begun_again]
     actions = [(record, conclude(record, event.at_ms)) for record in observed]
     for record, action in actions:
-        admission.give_up_leaderless(run, record, event.at_ms)
+        admission.watch_leader(run, record, event.at_ms)
         run.moves.index.sort(record, action)
         _tell(run, record, event.at_ms)
     for record in unsent:
