@@ -84,6 +84,10 @@ def entry(text: str) -> str:
      f"`{GENERATED.splitlines()[3]}` stands there twice, in line 6 again; keep the output that is meant"),
     (entry('{"topic":"t ","partition":1,"replicas":[1]}'), "line 4: `topic` is 't '; it must be the name of a topic"),
     (entry('{"topic":"..","partition":1,"replicas":[1]}'), "line 4: `topic` is '..'; it must be the name of a topic"),
+    ('{"proposals":[],"goalSummary":[]}', "it names no partition: Cruise Control proposes no change"),
+    (f"<<<<<<< HEAD\n{GENERATED}", "line 1 is a conflict marker of Git (<<<<<<< HEAD); resolve the conflict first"),
+    (f"a warning\n{OTHER}\n{GENERATED}",
+     "a document begins in line 2, before an output of --generate; a file holds one plan"),
 ])  # fmt: skip
 def test_half_a_plan_is_refused_with_its_line(text: str, said: str) -> None:
     with pytest.raises(MalformedPlan) as refused:
@@ -140,6 +144,8 @@ def test_utf_8_is_decoded_without_a_mark(content: bytes) -> None:
     (r'{"a":{"b":1},"c":[{},[],{"b":1,"\u0062":2}]}', "the key 'b' is in one object twice, in line 1 again"),
     ("\ufeff[1]", "line 1, column 1: a byte order mark stands there, a second one"),
     ("[1] ]", "']' stands after the document in line 1; a file holds one document"),
+    ("[1]\n\f\n", r"'\x0c' stands after the document in line 2; a file holds one document"),
+    ("[1]\u00a0", r"'\xa0' stands after the document in line 1; a file holds one document"),
 ])  # fmt: skip
 def test_an_error_in_json_is_said_in_plain_words(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):

@@ -158,6 +158,7 @@ NO_PLACE = "`topicPartition` has no topic and partition"
     ({"topicPartition": {"topic": "orders"}}, f"proposal 1: {NO_PLACE}"),
     ({"topicPartition": {"partition": 0}}, f"proposal 1: {NO_PLACE}"),
     ({"topicPartition": {"topic": 5, "partition": 0}}, f"proposal 1: {NO_PLACE}"),
+    ({"topicPartition": {"topic": "..", "partition": 0}}, f"proposal 1: {NO_PLACE}"),
     ({"topicPartition": {"topic": "orders", "partition": True}}, f"proposal 1: {NO_PLACE}"),
     ({"topicPartition": {"topic": "orders", "partition": -1}}, f"proposal 1: {NO_PLACE}"),
     ({"topicPartition": {"topic": "orders", "partition": 2**31}}, f"proposal 1: {NO_PLACE}"),

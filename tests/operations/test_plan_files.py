@@ -113,7 +113,7 @@ def test_two_assignments_are_no_placement(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("replicas", "said"), [
-    ([], "the list of t-0 names no broker"), ([1, 2, 1], "the list of t-0 names broker 1 more than once")
+    ([], "t-0: the list of replicas is empty"), ([1, 2, 1], "t-0: broker 1 is named more than once")
 ])  # fmt: skip
 def test_a_list_that_no_partition_can_have_is_refused_with_its_file(
     tmp_path: Path, replicas: list[int], said: str

@@ -90,6 +90,8 @@ def line_at(text: str, position: int) -> int:
 # A JSON value as the standard library parses it.
 Json = Any
 
+_BLANKS = " \t\r"
+"""Blanks of JSON within a line; others, such as a form feed, are characters too many."""
 _MOST_DIGITS = 4_300
 """The longest integer that Python parses; beyond this it raises an error of its own."""
 _HALF_ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
@@ -138,7 +140,7 @@ def _plain(error: json.JSONDecodeError, text: str) -> str:
     if conflict := conflict_in(text):
         return conflict
     if error.msg == "Extra data":
-        rest = text[error.pos :].split("\n", 1)[0].strip()
+        rest = text[error.pos :].split("\n", 1)[0].strip(_BLANKS)
         what = "a second document begins" if rest[0] in "{[" else f"{shortened(rest)!r} stands after the document"
         return f"{what} in line {error.lineno}; a file holds one document"
     if error.pos >= len(text.rstrip()):

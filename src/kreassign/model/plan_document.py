@@ -44,9 +44,11 @@ NOT_PLANS = (
 )
 """Documents that are no plans: keys by which they are known, and what to do."""
 
+_NOTHING = "it names no partition"
 _CURRENT = "Current partition replica assignment"
 _PROPOSED = "Proposed partition reassignment configuration"
 _HEADERS = re.compile(rf"^(?:{_CURRENT}|{_PROPOSED})[ \t]*\r?$", re.MULTILINE)
+_DOCUMENT = re.compile(r"^[ \t]*\{", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,8 @@ def parse_plan_document(text: str) -> PlanDocument:
         raise MalformedPlan(f"this is what Cruise Control answers to people; {ASK_AGAIN}")
     if has_proposals(text):
         found = parse_proposals(text)
+        if not len(found.plan):
+            raise MalformedPlan(f"{_NOTHING}: Cruise Control proposes no change")
         return PlanDocument(_once_each(found.plan, text, "proposals"), found.expected, found)
     return _kafkas(text)
 
@@ -109,11 +113,21 @@ def _sections(text: str) -> dict[str, str]:
     if twice := next((place for place, name in enumerate(names) if name in names[:place]), 0):
         line = text.count("\n", 0, headers[twice].end()) + 1
         raise MalformedPlan(f"`{names[twice]}` stands there twice, in line {line} again; keep the output that is meant")
+    _check_beginning(text[: headers[0].start()] if headers else "")
     ends = [header.start() for header in headers[1:]] + [len(text)] * bool(headers)
     return {
         header[0].strip(): "\n" * text.count("\n", 0, header.end()) + text[header.end() : end]
         for header, end in zip(headers, ends, strict=True)
     }
+
+
+def _check_beginning(text: str) -> None:
+    """Raise MalformedPlan if more than warnings stands before the first header."""
+    if conflict := conflict_in(text):
+        raise MalformedPlan(conflict)
+    if document := _DOCUMENT.search(text):
+        line = line_at(text, document.start())
+        raise MalformedPlan(f"a document begins in line {line}, before an output of --generate; a file holds one plan")
 
 
 def _generated(sections: Mapping[str, str]) -> PlanDocument:
@@ -144,7 +158,7 @@ def _kafkas(text: str) -> PlanDocument:
     if version != PLAN_VERSION or isinstance(version, bool):
         raise MalformedPlan(f"`version` is {shortened(repr(version))}; Kafka knows version {PLAN_VERSION} only")
     if not entries:
-        raise MalformedPlan("it names no partition")
+        raise MalformedPlan(_NOTHING)
     cluster_id = document.get("cluster_id")
     if not isinstance(cluster_id, str | None):
         raise MalformedPlan(f"`cluster_id` is {shortened(repr(cluster_id))}; it must be the id of a cluster")

@@ -153,9 +153,8 @@ def read_assignments(paths: Sequence[Path], *, takes_two: bool = True) -> Assign
         known = found.origin.cluster_id or origin.cluster_id
         origin = PlanOrigin(known, {**origin.topic_ids, **found.origin.topic_ids})
         for entry in found.plan.assignments:
-            if not entry.replicas or entry.duplicate_replicas:
-                why = f"broker {entry.duplicate_replicas[0]} more than once" if entry.replicas else "no broker"
-                raise MalformedPlan(f"the list of {entry.topic_partition} names {why}", path=str(path))
+            for wrong in entry.wrong_in_itself:
+                raise MalformedPlan(f"{entry.topic_partition}: {wrong}", path=str(path))
             before, place = entries.setdefault(entry.topic_partition, (entry, path))
             if before != entry:
                 raise MalformedPlan(

@@ -149,7 +149,9 @@ def test_what_cannot_be_checked_is_said(server: str, words: tuple[str, ...], sai
     assert said in done.output
 
 
-@pytest.mark.parametrize(("replicas", "said"), [([1, 1], "names broker 1 more than once"), ([], "names no broker")])
+@pytest.mark.parametrize(("replicas", "said"), [
+    ([1, 1], "broker 1 is named more than once"), ([], "the list of replicas is empty")
+])  # fmt: skip
 def test_a_placement_that_no_cluster_can_have_is_refused(
     server: str, placement: Path, replicas: list[int], said: str
 ) -> None:
