@@ -1,4 +1,4 @@
-"""Numbers too wide for their field are refused by name, or answered; nothing is sent, and nothing else is raised."""
+"""What no request can carry is refused by name, or answered; nothing is sent, and nothing else is raised."""
 
 from __future__ import annotations
 
@@ -99,6 +99,58 @@ def test_a_wide_number_is_refused_by_name(name: str) -> None:
     assert replicas_of(asked) == before
 
 
+TEXTS: dict[str, Callable[[AdminClient, str], object]] = {
+    "described topic": lambda admin, text: admin.describe_topics([text]),
+    "created topic": lambda admin, text: admin.create_topics([NewTopic(text, 1, 1)]),
+    "deleted topic": lambda admin, text: admin.delete_topics([text]),
+    "topic that gets partitions": lambda admin, text: admin.create_partitions({text: NewPartitions(3)}),
+    "topic of KIP-179": lambda admin, text: admin.alter_partition_counts({text: 3}),
+    "moved topic": lambda admin, text: admin.alter_partition_reassignments({TopicPartition(text, 0): (1,)}),
+    "listed topic": lambda admin, text: admin.list_partition_reassignments([TopicPartition(text, 0)]),
+    "elected topic": lambda admin, text: admin.elect_leaders([TopicPartition(text, 0)]),
+    "topic with settings": lambda admin, text: admin.describe_configs([ConfigResource.topic(text)]),
+    "setting": lambda admin, text: admin.describe_configs([ConfigResource.topic("orders")], names=[text]),
+    "changed setting": lambda admin, text: changed_config(admin, ConfigChange.set(text, "1")),
+    "value": lambda admin, text: changed_config(admin, ConfigChange.set("leader.replication.throttled.replicas", text)),
+    "directory": lambda admin, text: admin.alter_replica_log_dirs({TopicPartitionReplica(0, *FIRST): text}),
+    "copied topic": lambda admin, text: admin.describe_log_dirs([0], partitions=[TopicPartition(text, 0)]),
+    "topic with offsets": lambda admin, text: admin.list_offsets([TopicPartition(text, 0)]),
+    "group": lambda admin, text: admin.describe_group(text),
+}
+
+
+def changed_config(admin: AdminClient, change: ConfigChange) -> object:
+    """Change a setting of a broker, too: a call that is refused changes neither."""
+    rate = ConfigChange.set("leader.replication.throttled.rate", "1")
+    return admin.incremental_alter_configs({ConfigResource.broker(0): [rate], ConfigResource.topic("orders"): [change]})
+
+
+@pytest.mark.parametrize("text", ["x" * 32_768, "ü" * 16_384, "\udc80"], ids=["ascii", "two bytes", "half"])
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_text_that_no_request_carries_is_refused_at_once(name: str, text: str) -> None:
+    """A broker closes the connection without a word, and a client that asks again looks as if it hangs."""
+    asked = twin({"orders": [[0, 1], [1, 2]]})
+    before, began_ms = replicas_of(asked), asked.now_ms
+    world = TwinTransport(asked)
+    with AdminClient.connect(client_settings(bootstrap_servers="broker-0:9092"), clock=world, transport=world) as admin:
+        with pytest.raises(InputError, match=r"at most 32,767|is not text in UTF-8"):
+            TEXTS[name](admin, text)
+        assert (replicas_of(asked), asked.now_ms) == (before, began_ms)
+        rates = admin.describe_configs([ConfigResource.broker(0)], names=["leader.replication.throttled.rate"])
+    assert "leader.replication.throttled.rate" not in rates[ConfigResource.broker(0)]
+
+
+def test_no_part_of_an_election_is_sent_beside_a_wide_number() -> None:
+    world, sent = TwinTransport(twin({"orders": [[0, 1]]})), list[int]()
+    settings = client_settings(bootstrap_servers="broker-0:9092")
+    with (
+        AdminClient.connect(settings, clock=world, transport=world) as admin,
+        pytest.raises(InputError, match="orders-2147483648: the id 2147483648 is too large"),
+    ):
+        admin.elect_leaders(map(of_orders, [*range(5_000), 2**31]), confirm=lambda: sent.append(1))
+    assert not sent
+
+
 def outcome_of(call: Callable[[], object]) -> object:
     """The answer, or an error of ours: what is looked up first may be said not to be there."""
     try:
@@ -115,6 +167,11 @@ def replicas_of(asked: Twin) -> str:
 def test_a_timeout_beyond_kafkas_is_refused_by_name(name: str) -> None:
     with pytest.raises(InputError, match=f"{name} is 2147483648, and it must be at most 2147483647"):
         ClientSettings(bootstrap_servers=(("a", 1),), **{name: 2**31})
+
+
+def test_a_timeout_that_is_no_number_is_refused_by_name() -> None:
+    with pytest.raises(InputError, match="request_timeout_ms is nan, and it must be at most"):
+        ClientSettings(bootstrap_servers=(("a", 1),), request_timeout_ms=float("nan"))
 
 
 @pytest.mark.parametrize("seconds", [-1.0, float("nan"), float("inf"), 2.0**63])

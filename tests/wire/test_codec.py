@@ -150,6 +150,18 @@ def test_a_string_of_more_than_32767_bytes_is_a_violation(text: str) -> None:
         codec.decode_request(api.METADATA, payload)
 
 
+def test_no_text_that_a_broker_refuses_is_sent() -> None:
+    """A field of a setting's value, whose closed connection says nothing."""
+    request = api.INCREMENTAL_ALTER_CONFIGS.request
+    resource = request.AlterConfigsResource
+    change = resource.AlterableConfig(name="k", config_operation=0, value="x" * 32_768)
+    asked = request(resources=[resource(resource_type=2, resource_name="t", configs=[change])])
+    with pytest.raises(InputError, match="it has a value of 32,768 bytes, and Kafka takes at most 32,767"):
+        codec.refuse_overlong(api.INCREMENTAL_ALTER_CONFIGS, 1, asked)
+    change.value = None
+    codec.refuse_overlong(api.INCREMENTAL_ALTER_CONFIGS, 1, asked)
+
+
 @pytest.mark.parametrize("text", ["x" * 32_767, "ü" * 16_383])
 def test_a_string_of_32767_bytes_is_read(text: str) -> None:
     topic = api.METADATA.request.MetadataRequestTopic(name=text)

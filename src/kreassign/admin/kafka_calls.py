@@ -46,7 +46,7 @@ from kreassign.model import (
 )
 from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED, has_code
 from kreassign.model.reassignment import Override, check_expected
-from kreassign.model.text import LARGEST_ID, check_ids, signed_number
+from kreassign.model.text import LARGEST_ID, check_ids, check_texts, signed_number
 
 PARTITIONS_PER_REQUEST = 5_000
 """Kafka moves the first 10,000 of a request and answers -1 for the rest, and of more than 10,000 elections it holds
@@ -293,7 +293,7 @@ class KafkaCalls:
         where a broker does not know the option, and `OutcomeUnknown` if no answer tells what was done.
         """
         for key, target in targets.items():
-            check_ids(key, (key.partition, *(target or ())))
+            _check_names([key], target or ())
         if expected:
             self._check_expected(expected, timeout_ms)
         if warns_of_overrides:
@@ -378,8 +378,12 @@ class KafkaCalls:
             call = partition_calls.elect_leaders(wanted, election_type).confirmed(confirm)
             return self._session.call(call, To.CONTROLLER, timeout_ms)
 
+        if partitions is None:
+            return send(None)
         # A partition that is named twice would be elected by one part, and need no election in the next.
-        return send(None) if partitions is None else _in_parts(dict.fromkeys(partitions), PARTITIONS_PER_REQUEST, send)
+        wanted = list(dict.fromkeys(partitions))
+        _check_names(wanted)
+        return _in_parts(wanted, PARTITIONS_PER_REQUEST, send)
 
     # --- configuration ----------------------------------------------------------------------------------------
 
@@ -416,6 +420,8 @@ class KafkaCalls:
         With `bootstrap_controllers` everything goes to the active controller, which also takes the configuration
         of a broker that is down. Large calls are sent in several requests, as by `alter_partition_reassignments`.
         """
+        for resource, steps in changes.items():
+            check_texts(resource, (text for step in steps for text in (step.name, step.value or "")))
 
         def ask(node: Target, asked: list[ConfigResource]) -> Batch[ConfigResource, None]:
             def send(chunk: list[ConfigResource]) -> Batch[ConfigResource, None]:
@@ -469,7 +475,8 @@ class KafkaCalls:
         self._needs_brokers("alter_replica_log_dirs")
         grouped: dict[int, list[TopicPartitionReplica]] = {}
         for replica in targets:
-            check_ids(replica, (replica.partition,))
+            _check_names([replica.topic_partition])
+            check_texts(replica, (targets[replica],))
             grouped.setdefault(replica.broker, []).append(replica)
 
         def send(broker: int, replicas: list[TopicPartitionReplica]) -> Batch[TopicPartitionReplica, None]:
@@ -542,6 +549,13 @@ class KafkaCalls:
     def _needs_brokers(self, method: str) -> None:
         if self._session.talks_to_controllers:
             raise Unsupported(f"{method} needs brokers; this client was given controllers (bootstrap_controllers)")
+
+
+def _check_names(partitions: Iterable[TopicPartition], brokers: Iterable[int] = ()) -> None:
+    """Raise InputError for a name or number that no request can carry, before a part of the call is sent."""
+    for key in partitions:
+        check_ids(key, (key.partition, *brokers))
+        check_texts(key, (key.topic,))
 
 
 def _in_parts(

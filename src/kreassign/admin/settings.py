@@ -268,7 +268,7 @@ Credentials = Sasl | OAuth | Kerberos
 
 def check_timeout(name: str, timeout_ms: float) -> None:
     """Raise InputError for a timeout that Kafka's signed 32 bits do not hold; a negative one is over at once."""
-    if timeout_ms > LARGEST_ID:
+    if not timeout_ms <= LARGEST_ID:  # NaN is neither more nor less
         raise InputError(f"{name} is {timeout_ms}, and it must be at most {LARGEST_ID} (24 days)")
 
 

@@ -34,7 +34,7 @@ from kreassign.errors import (
 from kreassign.model import Cluster
 from kreassign.model.error_codes import NONE, REBOOTSTRAP_REQUIRED, UNSUPPORTED_VERSION
 from kreassign.wire import api
-from kreassign.wire.codec import PREFIX_BYTES, decode_response, encode_request, frame_length
+from kreassign.wire.codec import PREFIX_BYTES, decode_response, encode_request, frame_length, refuse_overlong
 
 _CHUNK_BYTES = 1 << 20
 # Kafka's own client renews a session after 85 to 95 % of its lifetime: answers take time, and clocks drift.
@@ -475,6 +475,7 @@ class Link:
         self, connection: Connection, asked: api.Api, version: int, request: api.Message, timeout_s: float
     ) -> api.Message:
         self._correlation_id = (self._correlation_id + 1) % 2**31
+        refuse_overlong(asked, version, request)
         frame = encode_request(version, request, self._correlation_id, self._client_id)
         payload = connection.exchange(frame, timeout_s)
         try:

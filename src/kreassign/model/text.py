@@ -152,6 +152,24 @@ def check_ids(item: object, ids: Iterable[int]) -> None:
             raise InputError(f"{item}: the id {number} is too large; Kafka's ids are at most {LARGEST_ID}")
 
 
+MOST_TEXT_BYTES = 2**15 - 1
+"""The longest text in a request, the value of a setting too: at a longer one a broker closes the connection."""
+
+
+def check_texts(item: object, texts: Iterable[str]) -> None:
+    """Raise InputError, which names the item, for a text that no request can carry."""
+    for text in texts:
+        try:
+            length = len(text.encode())
+        except UnicodeEncodeError:
+            raise InputError(f"{shortened(str(item))}: {shortened(text)!r} is not text in UTF-8") from None
+        if length > MOST_TEXT_BYTES:
+            raise InputError(
+                f"{shortened(str(item))}: {shortened(text)!r} has {length:,} bytes; Kafka takes at most "
+                f"{MOST_TEXT_BYTES:,} in a text"
+            )
+
+
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 LONGEST_WAIT_S = 366 * 86_400

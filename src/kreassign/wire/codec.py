@@ -18,15 +18,13 @@ from kafka.protocol.schemas.fields import BaseField
 from kafka.protocol.schemas.fields.codecs import Int32, UnsignedVarInt32
 
 from kreassign.errors import InputError, ProtocolViolation
-from kreassign.model.text import shortened
+from kreassign.model.text import MOST_TEXT_BYTES, shortened
 from kreassign.wire.api import API_VERSIONS, Api, Message
 
 # Strictness: Kafka's decoder rejects nulls in non-nullable fields and strings of more than 32,767 bytes. Kafka closes
 # the connection of a client that sends them, and so must a twin. kafka-python's decoder lets every string and list be
 # null and, in flexible versions, of any length, so this is checked afterwards, by the same published message
 # definitions.
-
-MAX_STRING_BYTES = 32_767
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +40,24 @@ class _Field:
         return value if self.is_list else (value,)
 
 
-def _fault(fields: tuple[_Field, ...], holder: Message, longest_list: int | None) -> str | None:
-    """Describe the first field of a decoded request that its version forbids; None if it is valid."""
+def _fault(
+    fields: tuple[_Field, ...], holder: Message, longest_list: int | None = None, *, takes_null: bool = False
+) -> str | None:
+    """Describe the first field of a request that its version forbids; None if it is valid."""
     for field in fields:
         value = getattr(holder, field.name)
         if value is None:
-            if not field.may_be_null:
+            if not field.may_be_null and not takes_null:
                 return f"no {field.name}"
             continue
         if field.is_list and longest_list is not None and len(value) > longest_list:
             return f"a list {field.name} of {len(value):,} elements"
         for part in field.parts(value) if field.fields or field.is_text else ():
-            found = _overlong(field, part) if field.is_text else _fault(field.fields, part, longest_list)
+            found = (
+                _overlong(field, part)
+                if field.is_text
+                else _fault(field.fields, part, longest_list, takes_null=takes_null)
+            )
             if found is not None:
                 return found
     return None
@@ -61,10 +65,10 @@ def _fault(fields: tuple[_Field, ...], holder: Message, longest_list: int | None
 
 def _overlong(field: _Field, value: str | None) -> str | None:
     # Most strings are so short that their bytes need not be counted.
-    if value is None or 4 * len(value) <= MAX_STRING_BYTES:
+    if value is None or 4 * len(value) <= MOST_TEXT_BYTES:
         return None
     length = len(value.encode())
-    return f"a {field.name} of {length:,} bytes" if length > MAX_STRING_BYTES else None
+    return f"a {field.name} of {length:,} bytes" if length > MOST_TEXT_BYTES else None
 
 
 @cache
@@ -177,12 +181,15 @@ _NUMBER_BYTES = 4
 def encode_request(version: int, request: Message, correlation_id: int, client_id: str) -> bytes:
     """Encode a whole frame: length, header (v2 for flexible versions, else v1) and body of this version.
 
-    Raises InputError, which names the field, for a number that does not fit into it.
+    Raises InputError, which names the field, for a number that does not fit into it, and for what is no text.
     """
     request.API_VERSION = version
     request.with_header(correlation_id=correlation_id, client_id=client_id)
     try:
         encoded: bytes = request.encode(header=True, framed=True)
+    except UnicodeEncodeError as error:
+        text = f"{shortened(error.object)!r} is not text in UTF-8"
+        raise InputError(f"{type(request).__name__} cannot be sent: {text}") from error
     except (struct.error, OverflowError) as error:
         misfit = _misfit(type(request).json["fields"], request, version) or f"a field does not fit: {error}"
         raise InputError(f"{type(request).__name__} cannot be sent: {misfit}") from error
@@ -214,6 +221,12 @@ def _too_wide(value: Any, kind: str) -> str | None:
     if not isinstance(value, int):
         return f"{shortened(repr(value))}, which is no whole number"
     return None if least <= value <= most else f"{value}, and it must be between {least} and {most}"
+
+
+def refuse_overlong(api: Api, version: int, request: Message) -> None:
+    """Raise InputError for a text at which a broker would close the connection without saying why."""
+    if (fault := _fault(_fields(api, version), request, takes_null=True)) is not None:
+        raise InputError(f"{api} cannot be sent: it has {fault}, and Kafka takes at most {MOST_TEXT_BYTES:,}")
 
 
 def decode_response(api: Api, version: int, payload: bytes, correlation_id: int) -> Message:

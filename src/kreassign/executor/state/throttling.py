@@ -20,6 +20,7 @@ from kreassign.executor.state.setting import Conclusion, SettingState
 from kreassign.executor.throttle_ledger import EVERY_REPLICA, ConfigKey, ConfigValue
 from kreassign.executor.throttle_rates import WORTH_A_CHANGE, adaptive_rate, demand, least_rate
 from kreassign.model import ConfigResource, TopicPartition
+from kreassign.model.text import MOST_TEXT_BYTES
 from kreassign.model.throttle import (
     FOLLOWER_THROTTLED_REPLICAS,
     LEADER_THROTTLED_RATE,
@@ -146,10 +147,10 @@ def _needed(run: Run, starting: Names) -> Needs:
 
 # The lists: as many moves at a time as fit into them.
 #
-# A value of a setting is a string of Kafka's protocol, with its length in 16 bits. New entries are appended before
+# A value of a setting is a text of Kafka's protocol. New entries are appended before
 # those of copies that have arrived are removed, so both count.
 
-MOST_LIST_CHARACTERS = 32_767
+MOST_LIST_CHARACTERS = MOST_TEXT_BYTES
 """Longest value of a setting that Kafka takes."""
 
 
