@@ -111,6 +111,21 @@ def test_what_was_kept_elsewhere_is_not_shown_where_it_is_wrong(key: str, secret
     assert "pa55" not in shown
 
 
+@pytest.mark.parametrize("secret", ["pa55-word\n", " \tpa55-word ", "pa55" * 20, "pa55'\\\n\"x", "pa55\tü" * 20])
+@pytest.mark.parametrize(
+    "key", ["request.timeout.ms", "security.protocol", "sasl.mechanism", "ssl.truststore.type", "ssl.enabled.protocols"]
+)
+def test_no_form_of_what_was_kept_elsewhere_is_shown(key: str, secret: str, tmp_path: Path) -> None:
+    """Values are trimmed, quoted and shortened before they are shown as wrong; files of one value end a line."""
+    (tmp_path / "password").write_text(secret, encoding="utf-8")
+    protocol = "SSL" if key.startswith("ssl.") else "SASL_SSL"
+    properties = declared(bootstrap_servers="b", security_protocol=protocol, sasl_jaas_config="x")
+    with pytest.raises(InputError) as refused:
+        client_settings(properties | {key: f"${{dir:{tmp_path}:password}}"})
+    assert "[hidden]" in str(refused.value)
+    assert "pa55" not in "".join(traceback.format_exception(refused.value)).lower()
+
+
 def test_paths_and_addresses_are_shown_wherever_they_come_from(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KREASSIGN_DIR", "/absent-dir")
     with pytest.raises(InputError, match=r"cannot read ssl.truststore.location /absent-dir/trust.jks: No such file"):

@@ -161,6 +161,8 @@ def test_blanks_around_values_are_trimmed_as_kafka_trims(tmp_path: Path) -> None
     ("sasl.mechanisms", "sasl.mechanism"),
     ("sasl.username", "sasl.jaas.config, as username"),
     ("ssl.ca.location", "ssl.truststore.location, with ssl.truststore.type=PEM"),
+    ("sasl.kerberos.keytab", "sasl.jaas.config, as keyTab"),
+    ("sasl.oauthbearer.method", "sasl.login.callback.handler.class"),
 ])  # fmt: skip
 def test_a_name_of_librdkafka_is_answered_with_that_of_java(key: str, name: str) -> None:
     with pytest.raises(InputError, match=f"the property {key} is not supported .*; Java's clients call it {name}"):
@@ -205,7 +207,14 @@ def test_known_keys_are_not_warned_of(logged: Logged) -> None:
     assert not logged.warnings
 
 
-@pytest.mark.parametrize("key", ["sasl.login.callback.handler.klass", "ssl.truststore.certifcates"])
+def test_a_name_of_librdkafka_that_is_ignored_is_warned_of_with_that_of_java(logged: Logged) -> None:
+    settings(socket_timeout_ms="5")
+    assert logged.messages == [
+        "ignored unknown client properties: socket.timeout.ms (Java's clients call it request.timeout.ms)"
+    ]
+
+
+@pytest.mark.parametrize("key", ["sasl.login.callback.handler.klass", "ssl.truststore.certifcates", "security.protocl"])
 def test_what_bears_on_security_is_refused_rather_than_ignored(key: str) -> None:
     with pytest.raises(InputError, match=f"the property {key} is not supported and ignoring it could weaken security"):
         client_settings({key: "pa55-x"}, bootstrap_servers="b")

@@ -22,6 +22,7 @@ BROKER = (Address("broker-1", 9092),)
         ("127.0.0.1:1", "127.0.0.1", 1),
         ("127.0.0.1:65535", "127.0.0.1", 65535),
         ("SASL_SSL://broker-1.example:9093", "broker-1.example", 9093),
+        ("9EXTERNAL-%.1://broker-1.example:9093", "broker-1.example", 9093),
         ("PLAINTEXT://[::1]:9092", "::1", 9092),
         (" ssl://broker ", "broker", 9092),
     ],

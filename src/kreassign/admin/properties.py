@@ -63,6 +63,7 @@ PROVIDERS_KEY = "config.providers"
 _NO_SECRETS = re.compile(r"^bootstrap\.|\.location$|\.url$")
 # Shorter values are part of most words, so hiding them would garble messages.
 _SHORTEST_SECRET = 3
+_HIDDEN = "[hidden]"
 
 Provider = Callable[[str, str, str], str]
 """Returns a value by path and key; the text of the reference is for errors."""
@@ -75,9 +76,12 @@ class ResolvedProperties(NamedTuple):
     secrets: frozenset[str]
 
     def without_secrets(self, text: str) -> str:
-        """Return the text with the replaced values hidden."""
-        for secret in sorted(self.secrets, key=len, reverse=True):
-            text = text.replace(secret, "[hidden]")
+        """Return the text with the replaced values hidden, also where a message quotes one or shows its beginning."""
+        shown = {form for secret in self.secrets for form in (secret, repr(secret)[1:-1])}
+        for secret in sorted(shown, key=len, reverse=True):
+            text = text.replace(secret, _HIDDEN)
+            for end in range(len(secret) - 1, _SHORTEST_SECRET - 1, -1):
+                text = text.replace(f"{secret[:end]}…", f"{_HIDDEN}…")
         return text
 
 
@@ -102,7 +106,7 @@ def resolve_references(
 def _replaced(key: str, value: str, providers: Mapping[str, Provider], found: set[str]) -> str:
     def replacement(reference: re.Match[str]) -> str:
         text = _referenced_value(key, reference, providers)
-        found.add(text)
+        found.add(text.strip(_BLANKS))  # as the value is shown; a file of one value often ends with a line end
         return text
 
     return _REFERENCE.sub(replacement, value)
@@ -366,7 +370,7 @@ def _check_addresses(key: str, text: str | None) -> None:
 def _warn_of_unknown(properties: Mapping[str, str]) -> None:
     for key in sorted(properties):
         known = _KEYS.get(key)
-        is_refused = key.startswith(("sasl.", "ssl.")) if known is None else known.use is Use.REFUSED
+        is_refused = key.startswith(("sasl.", "ssl.", "security.")) if known is None else known.use is Use.REFUSED
         if is_refused and not (known and known.default and properties[key].strip() == known.default):
             why = f" ({known.text})" if known else ""
             instead = f"Java's clients call it {_JAVA_NAMES[key]}" if key in _JAVA_NAMES else "remove it"
@@ -382,9 +386,13 @@ def _warn_of_unknown(properties: Mapping[str, str]) -> None:
 def _shown(unknown: list[str], properties: Mapping[str, str]) -> list[str]:
     """Keys that are safe to show: lines of a PEM key or password without escapes look like keys too."""
     keys = [key for key in unknown if _NAME.fullmatch(key) and (properties[key] or "." in key)]
-    names = [f"{key} ({meant})" if (meant := did_you_mean(key, _KEYS)) and "." in key else key for key in keys]
+    names = [f"{key} ({meant})" if (meant := _meant(key)) and "." in key else key for key in keys]
     others = len(unknown) - len(names)
     return [*names, f"{others} whose names are not those of properties"] if others else names
+
+
+def _meant(key: str) -> str:
+    return f"Java's clients call it {_JAVA_NAMES[key]}" if key in _JAVA_NAMES else did_you_mean(key, _KEYS)
 
 
 def _security_protocol(properties: Mapping[str, str]) -> SecurityProtocol:

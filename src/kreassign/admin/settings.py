@@ -13,7 +13,7 @@ from kreassign.model.text import LARGEST_ID, LARGEST_PORT, parse_whole, shortene
 KAFKA_PORT = 9092
 LONGEST_HOST = 253
 _NO_HOST = re.compile(r"[\s/;]|^[0-9]*$")
-_SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9_+.-]*://")
+_SCHEME = re.compile(r"^[0-9A-Za-z_.%+-]+://")  # the name of a listener may begin with a digit
 TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
 """By Kafka's names, oldest first."""
 

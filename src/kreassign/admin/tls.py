@@ -132,10 +132,11 @@ def _store_content(properties: Mapping[str, str], store: str) -> bytes | None:
 
 
 def _is_pem(properties: Mapping[str, str], store: str) -> bool:
-    kind = properties.get(f"ssl.{store}.type", _JAVA_TYPES[0]).strip().upper()
+    given = properties.get(f"ssl.{store}.type", _JAVA_TYPES[0]).strip()
+    kind = given.upper()
     if kind not in ("PEM", *_JAVA_TYPES):
         raise InputError(
-            f"ssl.{store}.type={shortened(kind)} is not one of PEM, {', '.join(_JAVA_TYPES)}. Convert the store: "
+            f"ssl.{store}.type={shortened(given)} is not one of PEM, {', '.join(_JAVA_TYPES)}. Convert the store: "
             f"keytool -importkeystore -srcstoretype TYPE -deststoretype PKCS12"
         )
     return kind == "PEM"
