@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from kreassign.errors import IllegalPlan
-from kreassign.model import Broker, TopicPartition
+from kreassign.model import Broker, Partition, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.plan_facts_json import format_facts, parse_facts
+from kreassign.model.replication_factor import lost_in_sync
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir, SnapshotPartition, SnapshotTopic
 from kreassign.operations.plan import PLAIN, make_plan
 from kreassign.operations.plan_files import Assignments, PlanFile
@@ -69,8 +70,10 @@ def test_a_rising_factor_is_told() -> None:
 
 def test_no_consent_makes_a_plan_keep_a_lagging_replica_for_one_in_sync() -> None:
     assert make_plan(inputs((1, 3)), ChangeReplicationFactor(2)).plan == lists(1, 3)
-    with pytest.raises(IllegalPlan, match=r"would lose its replicas in sync on brokers \[3\]"):
+    here = Partition(TopicPartition(NAME, 0), (1, 2, 3), (1, 3), 1)
+    with pytest.raises(IllegalPlan) as refusal:
         make_plan(inputs((1, 3)), imported(1, 2), AGREED)
+    assert refusal.value.violations == (f"{NAME}-0: {lost_in_sync(here, (1, 2))}",), "as a run says it"
 
 
 def test_replicas_of_unknown_standing_are_named() -> None:

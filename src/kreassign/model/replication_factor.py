@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -68,11 +68,14 @@ def lost_in_sync(partition: Partition, target: Sequence[int]) -> str | None:
     arriving = set(target).difference(partition.replicas)
     if len(kept) + len(arriving) >= min(len(in_sync), len(set(target))):
         return None
-    lagging = sorted(set(target).difference(kept, arriving))
-    going = listed_ids(sorted(in_sync & removed))
+    return keeps_lagging(in_sync & removed, set(target).difference(kept, arriving))
+
+
+def keeps_lagging(going: Iterable[int], staying: Iterable[int]) -> str:
+    """The sentence about replicas in sync that would go while these stay, which are not."""
     return (
-        f"broker {going}, in sync, would go, and broker {listed_ids(lagging)}, which is not, would stay: wait until it "
-        "is in sync, or remove that one"
+        f"broker {listed_ids(sorted(going))}, in sync, would go, and broker {listed_ids(sorted(staying))}, which is "
+        "not, would stay: wait until it is in sync, or remove that one"
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from kreassign.model import TopicPartition
 from kreassign.model.closures import REFUSES, Closure
+from kreassign.model.replication_factor import keeps_lagging
 from kreassign.model.text import counted, format_amount
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IndexArray, IntArray, pairs, sums
 from kreassign.planner.check.case import Case, reasons_to_leave
@@ -92,14 +93,13 @@ def _in_sync(case: Case) -> Iterator[str]:
     kept = ~changes.added & usable[changes.present]
     after = np.bincount(changes.owners[kept | changes.added], minlength=len(now))
     before, factors = np.bincount(now.owners[usable], minlength=len(now)), np.diff(case.assignment.offsets)
-    falls = (factors < now.factors) & now.may_move
+    falls, ids = (factors < now.factors) & now.may_move, case.problem.brokers.ids
+    lagging = ~changes.added & ~usable[changes.present]
     for partition in np.flatnonzero(falls & (after < np.minimum(before, factors))):
         span = now.span(int(partition))
-        gone = case.problem.brokers.ids[now.replicas[span][changes.removed[span] & usable[span]]].tolist()
-        yield (
-            f"{now.name(int(partition))} would lose its replicas in sync on brokers {gone} and keep others that are "
-            "not: wait until those are in sync, or remove them"
-        )
+        going = ids[now.replicas[span][changes.removed[span] & usable[span]]].tolist()
+        staying = ids[case.assignment.replicas[lagging & (changes.owners == partition)]].tolist()
+        yield f"{now.name(int(partition))}: {keeps_lagging(going, staying)}"
 
 
 def _outside(case: Case) -> BoolArray:
