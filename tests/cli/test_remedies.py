@@ -20,6 +20,7 @@ from kreassign.executor.history.run_history import UnreadableJournal
 from kreassign.executor.lease import LeaseHolder
 from kreassign.executor.maintenance.record import Entered, MaintenanceRecord
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
+from kreassign.kafka_tools import reassign_partitions
 from kreassign.model import (
     NO_LEADER,
     AllowedOperations,
@@ -30,10 +31,13 @@ from kreassign.model import (
     Partition,
     TopicPartition,
 )
+from kreassign.operations.connect import connect
 from tests.approved import approve
 from tests.checks import pages
 from tests.checks.pages import Programs
 from tests.checks.source import Source, read
+from tests.kafka_tools.served_twin import served
+from tests.twin.asking import twin
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 AT_REST = Partition(T0, (0, 1), (0, 1), 0)
@@ -105,6 +109,19 @@ def test_every_kind_of_finding_has_commands_that_can_be_typed(kind: str) -> None
     assert not list(pages.wrong_command_lines(Source("it.md", "```\n" + "\n".join(found) + "\n```\n"), programs))
     assert all(line.startswith(("kreassign ", "kafka-")) for line in found)
     assert all("--bootstrap-server" in line for line in found if not line.startswith("kreassign forget"))
+
+
+@pytest.mark.parametrize("kind", OWNED_ELSEWHERE)
+def test_the_command_that_cancels_a_reassignment_does(kind: str, tmp_path: Path) -> None:
+    asked, plan = twin({"t": [[0, 1]]}), tmp_path / "cancel.json"
+    asked.crash(2)
+    (line,) = lines(FOUND[kind], kind)
+    options, (document,) = line.partition("<(")[0].split()[1:], re.findall(r"<\(echo '(.*)'\)", line)
+    plan.write_text(document)
+    with served(asked) as address, connect(address) as client:
+        client.alter_partition_reassignments({T0: (0, 2)}).raise_if_any()
+        assert reassign_partitions.main([*options, str(plan), "--bootstrap-server", address]) == 0
+        assert client.list_partition_reassignments() == {}
 
 
 @pytest.mark.parametrize("kind", FOUND)

@@ -55,7 +55,7 @@ def test_a_stuck_reassignment_is_explained_with_a_remedy() -> None:
     assert "then start it again with [0, 1]" in issue.remedy
     ((cancel,),) = issue.commands
     assert cancel.startswith("kafka-reassign-partitions --cancel --preserve-throttles --reassignment-json-file <(echo ")
-    assert """'{"version":1,"partitions":[{"topic":"t","partition":0}]}')""" in cancel
+    assert """'{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[]}]}')""" in cancel
 
 
 @pytest.mark.parametrize(

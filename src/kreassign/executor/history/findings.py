@@ -408,7 +408,9 @@ def cancel_command(name: TopicPartition, run_id: str = NO_RUN) -> Words:
     """Command that cancels a reassignment: through its run, or Kafka's tool with the partition in place of a file."""
     if run_id:
         return ("kreassign", "cancel", run_id)
-    document = {"version": 1, "partitions": [{"topic": name.topic, "partition": name.partition}]}
+    # Kafka's tool reads `replicas` for the throttles that it would clear, and refuses a file without.
+    partition = {"topic": name.topic, "partition": name.partition, "replicas": list[int]()}
+    document = {"version": 1, "partitions": [partition]}
     text = quote(json.dumps(document, separators=(",", ":")))
     return (f"kafka-reassign-partitions --cancel --preserve-throttles --reassignment-json-file <(echo {text})",)
 
