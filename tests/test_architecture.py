@@ -1,4 +1,4 @@
-"""Places of third-party packages and effects, and quick imports. Every rule is a row with its reason.
+"""Places of third-party packages, of effects and of answers, and quick imports. Every rule is a row with its reason.
 
 Who of our own packages may import whom is checked by tests/test_imports.py. The picture of both is in
 docs/design/architecture.md: to allow something new, change the rule and the picture.
@@ -283,6 +283,65 @@ EFFECTS = (
     ),
 )  # fmt: skip
 
+ANSWERS = (
+    Home(
+        "Kafka's way to read a plan",
+        ("kreassign.model.plan.parse_plan",),
+        ("kafka_tools/",),
+        "commands of our own read plans strictly, by operations/plan_files.py",
+        "from kreassign.model.plan import parse_plan",
+    ),
+    Home(
+        "whether a text is a plan",
+        ("kreassign.model.plan_document.parse_plan_document", "kreassign.model.proposals.parse_proposals"),
+        ("operations/plan_files.py", "model/plan_document.py"),
+        "one reader decides for all commands, the page and programs, and names the file",
+        "from kreassign.model.plan_document import parse_plan_document",
+    ),
+    Home(
+        "why a plan leaves a partition",
+        ("kreassign.planner.problem.holds",),
+        ("planner/",),
+        "commands get sentences, which are made in one place",
+        "from kreassign.planner.problem.holds import Hold",
+    ),
+    Home(
+        "why a run refuses a partition",
+        ("kreassign.executor.preflight.violations", "kreassign.executor.preflight.hindrances"),
+        ("operations/plan.py", "operations/rollback.py"),
+        "every run is prepared by `prepare`; besides, new destinations and rollbacks are judged partition by partition",
+        "from kreassign.executor.preflight import violations",
+    ),
+    Home(
+        "which replication factors a plan changes",
+        (
+            "kreassign.model.replication_factor.FactorChanges", "kreassign.model.replication_factor.factor_changes",
+            "kreassign.model.replication_factor.CONSENT",
+        ),
+        ("operations/plan.py", "executor/cluster/requests.py"),
+        "a plan knows them from its inputs, all else reads them with `read_factors`",
+        "from kreassign.model.replication_factor import FactorChanges",
+    ),
+    Home(
+        "what a factor below min.insync.replicas means",
+        ("kreassign.model.replication_factor.undercut",),
+        ("model/topic_changes.py", "executor/history/findings.py"),
+        "changes of topics and the doctor say it beside what they found; plans and runs by FactorChanges",
+        "from kreassign.model.replication_factor import undercut",
+    ),
+    Home(
+        "which replicas in sync go for ones that lag",
+        ("kreassign.model.replication_factor.lost_in_sync", "kreassign.model.replication_factor.keeps_lagging"),
+        (
+            "model/topic_changes.py", "executor/preflight.py", "executor/cluster/requests.py",
+            "planner/check/legality.py",
+        ),
+        "a list is judged when topics change, before a run, before each move, and as a plan",
+        "from kreassign.model.replication_factor import lost_in_sync",
+    ),
+)  # fmt: skip
+"""Questions to which all commands give one answer, each with who may ask."""
+
 HEAVY = (
     "pyspark", "py4j", "pandas", "numpy", "pyarrow", "deltalake", "jinja2", "sqlite3", "kazoo", "starlette", "uvicorn",
     "anyio",
@@ -321,6 +380,10 @@ def test_effects_stay_in_their_homes() -> None:
     assert_none(finding for source in product() for finding in far_from_home(source, EFFECTS, typing_counts=False))
 
 
+def test_each_question_is_answered_in_one_place() -> None:
+    assert_none(finding for source in product() for finding in far_from_home(source, ANSWERS, typing_counts=False))
+
+
 @pytest.mark.parametrize("rule", QUICK_STARTS, ids=lambda rule: rule.module)
 def test_quick_modules_load_nothing_heavy(rule: QuickStart) -> None:
     assert_none(slow_starts(rule, product()))
@@ -343,7 +406,7 @@ def test_a_module_that_is_named_in_a_text_is_found(text: str) -> None:
     assert not list(modules_named_in_text(_source("cli/main.py", text), LOADED_BY_NAME))
 
 
-@pytest.mark.parametrize("home", THIRD_PARTY + EFFECTS, ids=lambda home: home.what)
+@pytest.mark.parametrize("home", THIRD_PARTY + EFFECTS + ANSWERS, ids=lambda home: home.what)
 def test_every_home_is_enforced_outside_and_left_alone_inside(home: Home) -> None:
     outside = _source("model/cluster.py", home.example)
     (finding,) = far_from_home(outside, (home,), typing_counts=True)

@@ -11,7 +11,9 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+import kreassign as kreassign_api
 from kreassign.cli.main import kreassign
+from kreassign.errors import MalformedPlan
 from kreassign.model import Broker
 from kreassign.model.snapshot import (
     ClusterSnapshot,
@@ -22,10 +24,13 @@ from kreassign.model.snapshot import (
     format_snapshot,
 )
 from kreassign.operations.snapshot_files import write_snapshot
+from kreassign.web.operations import Served
+from kreassign.web.settings import WebSettings
 from tests.cli.test_odd_values import EVERY_OPTION
 
 NOWHERE = "--bootstrap-server localhost:1"
 PLAN = '{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1]}]}'
+GENERATED = f"Current partition replica assignment\n{PLAN}\n\nProposed partition reassignment configuration\n{PLAN}\n"
 SNAPSHOT = ClusterSnapshot(
     1_767_225_600_000,
     "c",
@@ -111,6 +116,10 @@ CONTENTS = {
     "a partition twice": PLAN.replace("[{", '[{"topic":"t","partition":0,"replicas":[2]},{').encode(),
     "half merged": f"{PLAN}\n<<<<<<< HEAD\n".encode(),
     "no partition": b'{"version":1,"partitions":[]}',
+    "no proposal": b'{"proposals":[],"goalSummary":[]}',
+    "half merged above": f"<<<<<<< HEAD\n{GENERATED}".encode(),
+    "a plan above an output": f"{PLAN}\n{GENERATED}".encode(),
+    "a form feed": f"{PLAN}\f\n".encode(),
     "facts": b'{"version":1,"plan_id":"p","input_hash":"h","partitions":[]}',
     "UTF-16 without a mark": PLAN.encode("utf-16-be"),
     "NaN": PLAN.replace("[1]", "[NaN]").encode(),
@@ -135,9 +144,7 @@ BY_ITS_KIND = {
     "a byte order mark": b"\xef\xbb\xbf" + PLAN.encode(),
     "a plan": PLAN.encode(),
     "proposals": json.dumps({"proposals": [PROPOSAL]}).encode(),
-    "an output of --generate": (
-        f"Current partition replica assignment\n{PLAN}\n\nProposed partition reassignment configuration\n{PLAN}\n"
-    ).encode(),
+    "an output of --generate": GENERATED.encode(),
     "a snapshot": format_snapshot(SNAPSHOT).encode(),
 }
 """Files that some commands take, and others name: what they are does not end any in a traceback."""
@@ -208,6 +215,29 @@ OF_PLANS = (
     "run plan",
     "verify plan_or_run",
 )
+
+
+@pytest.mark.parametrize("kind", [kind for kind in CONTENTS if kind != "a journal"])  # which verify takes
+def test_what_is_no_plan_is_refused_in_the_same_words_everywhere(tmp_path: Path, kind: str) -> None:
+    """By every command that reads plans, for programs, and on the page."""
+    odd = tmp_path / "odd.json"
+    odd.write_bytes(CONTENTS[kind])
+    readers: tuple[Callable[[Path], object], ...] = (
+        kreassign_api.plan_page,
+        lambda path: kreassign_api.read_assignments([path]),
+    )
+    for read in readers:
+        with pytest.raises(MalformedPlan) as refused:
+            read(odd)
+        words = str(refused.value)
+        assert words.startswith(f"{odd}: ")
+    for name in OF_PLANS:
+        result = invoke(tmp_path, COMMAND_LINES[name])
+        assert (result.exit_code, words in result.output) == (2, True), (name, words, result.output)
+    served = Served(WebSettings(tmp_path, plans=tmp_path))
+    assert {one.name: one.problem for one in served.plans().plans}["odd.json"] == words
+
+
 TAKES = {
     "a snapshot": ("plan --snapshot", "plan snapshots", "rehearse --snapshot", "twin from-snapshot file"),
     **dict.fromkeys(("a byte order mark", "a plan", "proposals", "an output of --generate"), OF_PLANS),
