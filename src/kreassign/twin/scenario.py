@@ -189,7 +189,8 @@ def _read_groups(tables: tuple[KeyedTable, ...]) -> list[_Group]:
 
 def _read_group(table: KeyedTable, applier: int) -> _Group:
     with table.taken_whole():
-        count, first = table.whole("count", 1, least=1, most=MOST), table.whole("first_id", applier, most=LARGEST_ID)
+        first = table.whole("first_id", applier, most=LARGEST_ID)
+        count = table.whole("count", 1, least=1, most=min(MOST, LARGEST_ID - first + 1))
         racks, is_down = table.texts("racks"), table.flag("down", default=False)
         network = table.amount("network", TEN_GIGABIT)
         hardware = BrokerHardware(_read_log_dirs(table.tables("log_dirs")), network, network)

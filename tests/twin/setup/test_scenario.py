@@ -171,6 +171,7 @@ def test_what_shall_break_is_read_and_refused_by_those_who_break_it() -> None:
     (f"cout = 1\n{THREE}", "x.toml: there is no key 'cout' here; there are"),
     ("[[brokers]]\ncount = 0", "x.toml: [[brokers]] 1: 'count' is 0; it must be a whole number of at least 1"),
     ("[[brokers]]\n[[brokers]]\nfirst_id = 0", "a cluster needs brokers with different ids"),
+    ("[[brokers]]\nfirst_id = 2147483646\ncount = 3", "'count' is 3; it must be a whole number of at least 1 and at"),
     ("[[brokers]]\nlog_dirs = [{ size = 1 }]", "x.toml: [[brokers]] 1: [[log_dirs]] 1: there is no key 'size' here"),
     ("[[brokers]]\nlog_dirs = [{ capacity = 0 }]", "[[brokers]] 1: [[log_dirs]] 1: log directory /data/d0 needs"),
     ("[[brokers]]\n[[topics]]", "x.toml: [[topics]] 1: the key 'name' is missing; it must be a text"),
