@@ -12,7 +12,7 @@ from kreassign.errors import ClusterError, InputError
 from kreassign.model import ConfigChange, ConfigResource, NewPartitions, NewTopic, TopicPartition, TopicPartitionReplica
 from kreassign.model.requests import CommittedOffset, GroupCandidate, Membership
 from kreassign.model.text import check_wait
-from kreassign.model.throttle import BrokerRate, ThrottleRates
+from kreassign.model.throttle import AdaptiveThrottle, BrokerCapacity, BrokerRate, ThrottleRates
 from kreassign.twin.cluster import Twin
 from kreassign.twin.transport import TwinTransport
 from tests.twin.asking import twin
@@ -181,7 +181,13 @@ def test_a_wait_that_no_clock_holds_is_refused_by_name(seconds: float) -> None:
 
 
 def test_a_throttle_that_no_setting_holds_is_refused() -> None:
-    for build in (lambda: ThrottleRates(2**63), lambda: BrokerRate(1, 2**63)):
+    for build in (
+        lambda: ThrottleRates(2**63),
+        lambda: BrokerRate(1, 2**63),
+        lambda: AdaptiveThrottle(2**63),
+        lambda: AdaptiveThrottle(5, (BrokerCapacity(1, 2**63),)),
+        lambda: AdaptiveThrottle(5, floor_bytes_per_s=2**63),
+    ):
         with pytest.raises(InputError, match=f"a throttle of {2**63} B/s is too large"):
             build()
     with pytest.raises(InputError, match="the id 2147483648 is too large"):

@@ -155,6 +155,16 @@ def test_who_asks_is_told_that_another_process_resumed_the_run(path: Path) -> No
         assert clock.monotonic_s() < run_journals.PATIENCE_S
 
 
+@pytest.mark.parametrize(
+    ("rate", "said"),
+    [(0, "with 0 no move would ever end"), (-5, "with -5 no"), (2**63, f"a throttle of {2**63} B/s is too large")],
+)
+def test_a_rate_that_would_end_the_process_of_a_run_is_not_stored(rate: int, said: str, path: Path) -> None:
+    with executed_elsewhere(path), pytest.raises(InputError, match=said):
+        run_journals.set_throttle(path, rate)
+    assert requests_in(path) == 0
+
+
 def test_who_looks_at_a_run_is_told_that_its_process_is_stopped(path: Path) -> None:
     with executed_elsewhere(path) as holder:
         assert not [line for line in run_journals.status_and_progress(path).outlook if "stopped" in line]

@@ -276,7 +276,14 @@ def test_a_run_that_goes_on_is_streamed_and_does_what_it_is_asked(live: tuple[Si
         assert asked("resume") == "ReleaseRequested"
         assert asked("throttle", {"bytes_per_s": 30_000}) == "ThrottleRequested"
         wait_until(lambda: events.runs[-1]["throttle_bytes_per_s"] == 30_000, what="the throttle")
-        for wrong in ({"bytes_per_s": 0}, {"bytes_per_s": -1}, {"bytes_per_s": True}, {"bytes_per_s": "5MB/s"}, {}):
+        for wrong in (
+            {"bytes_per_s": 0},
+            {"bytes_per_s": -1},
+            {"bytes_per_s": 2**63},
+            {"bytes_per_s": True},
+            {"bytes_per_s": "5MB/s"},
+            {},
+        ):
             assert site.post(f"/runs/{run.run_id}/throttle", wrong).status == 422
 
         assert asked("pace", {"order": "name", "max_moves": 7, "max_moves_per_broker": 2}) == "PaceRequested"

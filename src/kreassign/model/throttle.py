@@ -127,6 +127,10 @@ class BrokerCapacity:
     broker: int
     bytes_per_s: int
 
+    def __post_init__(self) -> None:
+        check_ids("capacity", (self.broker,))
+        check_rate(self.bytes_per_s)
+
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveThrottle:
@@ -138,6 +142,10 @@ class AdaptiveThrottle:
     capacity_bytes_per_s: int
     per_broker: tuple[BrokerCapacity, ...] = ()
     floor_bytes_per_s: int | None = None
+
+    def __post_init__(self) -> None:
+        check_rate(self.capacity_bytes_per_s)
+        check_rate(self.floor_bytes_per_s)
 
     def capacity_of(self, broker: int) -> int:
         """Capacity of this broker in each direction."""

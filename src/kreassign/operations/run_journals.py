@@ -70,7 +70,7 @@ from kreassign.model.plan_facts import PlanFacts, refuse_other_cluster
 from kreassign.model.plan_facts_json import format_facts, parse_facts
 from kreassign.model.run import AT_REST, MoveStatus, Operator, RunHistory
 from kreassign.model.text import format_amount, least_rate_option, some_of
-from kreassign.model.throttle import AdaptiveThrottle
+from kreassign.model.throttle import AdaptiveThrottle, check_rate
 from kreassign.operations.whole_file import PRIVATE_MODE, replace_file
 
 # Paths of journals, lookup of a run, and the present operator.
@@ -344,8 +344,12 @@ def set_throttle(
 ) -> Request:
     """Change the throttle of a run: of these brokers, or of all.
 
-    Raises InputError for a broker that has no part in the run, and what `ask` raises.
+    Raises InputError for a rate that no run can have, which would end its process, and for a broker that has no part in
+    it; and what `ask` raises.
     """
+    if bytes_per_s is not None and bytes_per_s <= 0:
+        raise InputError(f"with {bytes_per_s} no move would ever end; give more, or no limit")
+    check_rate(bytes_per_s)
     named = tuple(brokers)
     if named:
         of_run = {broker for record in read_view(path).records.values() for broker in record.brokers}

@@ -212,10 +212,8 @@ class Served:
 
     def throttle(self, run_id: str, request: records.ThrottleRequest) -> records.Accepted:
         """Change the throttle of a run."""
-        limit = request.bytes_per_s
-        if limit is not None and limit <= 0:
-            raise HttpError(422, "that cannot be done", f"with {limit} no move would ever end; give more, or null")
-        return _accepted(run_id, run_journals.set_throttle(self._journal(run_id), limit, request.brokers))
+        rate = request.bytes_per_s
+        return _accepted(run_id, run_journals.set_throttle(self._journal(run_id), rate, request.brokers))
 
     def pace(self, run_id: str, request: records.PaceRequest) -> records.Accepted:
         """Change the order and the limits of a run."""
