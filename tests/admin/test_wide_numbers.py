@@ -10,6 +10,7 @@ import pytest
 from kreassign.admin import AdminClient, ClientSettings, client_settings
 from kreassign.errors import ClusterError, InputError
 from kreassign.model import ConfigChange, ConfigResource, NewPartitions, NewTopic, TopicPartition, TopicPartitionReplica
+from kreassign.model.pace import Cap, EndpointKind, Limit, Measure
 from kreassign.model.requests import CommittedOffset, GroupCandidate, Membership
 from kreassign.model.text import check_wait
 from kreassign.model.throttle import AdaptiveThrottle, BrokerCapacity, BrokerRate, ThrottleRates
@@ -192,3 +193,10 @@ def test_a_throttle_that_no_setting_holds_is_refused() -> None:
             build()
     with pytest.raises(InputError, match="the id 2147483648 is too large"):
         BrokerRate(2**31, 5)
+
+
+@pytest.mark.parametrize("most", [0, -1])
+def test_a_limit_at_which_no_move_starts_is_refused(most: int) -> None:
+    for build in (lambda: Cap(moves=most), lambda: Limit(EndpointKind.CLUSTER, Measure.BYTES, most)):
+        with pytest.raises(InputError, match=f"with a limit of {most} nothing would ever start"):
+            build()

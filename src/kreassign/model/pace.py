@@ -38,6 +38,11 @@ class Measure(StrEnum):
     BYTES = "size_bytes"
 
 
+def _check_limit(most: int | None) -> None:
+    if most is not None and most < 1:
+        raise InputError(f"with a limit of {most} nothing would ever start; give at least 1, or None for no limit")
+
+
 @dataclass(frozen=True, slots=True)
 class Limit:
     """One limit of moves in flight; None is no limit."""
@@ -46,6 +51,9 @@ class Limit:
     measure: Measure
     at_most: int | None
 
+    def __post_init__(self) -> None:
+        _check_limit(self.at_most)
+
 
 @dataclass(frozen=True, slots=True)
 class Cap:
@@ -53,6 +61,10 @@ class Cap:
 
     moves: int | None = None
     size_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_limit(self.moves)
+        _check_limit(self.size_bytes)
 
     def refuses(self, moves: int, size_bytes: int) -> str | None:
         """Describe the limit that these would exceed; None if they fit."""
