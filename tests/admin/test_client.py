@@ -10,15 +10,17 @@ from dataclasses import replace
 import pytest
 
 from kreassign import model
-from kreassign.admin import AdminClient
+from kreassign.admin import AdminClient, client_settings
 from kreassign.errors import OutcomeUnknown, ProtocolViolation, Rejected, Unreachable, Unsupported
 from kreassign.model.error_codes import error_codes
+from kreassign.twin.transport import TwinTransport
 from kreassign.wire import api
 from kreassign.wire.api import Api, Message
 from tests.admin import answers
 from tests.admin.answers import some_topic
 from tests.admin.listener import Deed, Listener, Reply, in_turn, join, partitions_of
 from tests.logs import Logged
+from tests.twin.asking import twin
 from tests.wire.peer import Asked
 
 ALTER, PAGE = api.ALTER_PARTITION_REASSIGNMENTS, api.DESCRIBE_TOPIC_PARTITIONS
@@ -93,6 +95,17 @@ def test_elections_of_more_than_5000_partitions_go_in_several_requests(node: Lis
     assert len(connect(node).elect_leaders([*many(5_001), *many(5_001)])) == 5_001
     again = [asked.message for asked in node.asked[before:] if asked.api is api.ELECT_LEADERS]
     assert sum(len(entry.partitions) for message in again for entry in message.topic_partitions) == 5_001
+
+
+def test_changes_of_more_than_5000_settings_go_in_several_requests() -> None:
+    """A controller writes a record for each, and refuses a request of more than 10,000 as a whole."""
+    world, sent = TwinTransport(twin()), list[int]()
+    steps = [model.ConfigChange.set(name, "1") for name in ("retention.ms", "retention.bytes")]
+    changes = {model.ConfigResource.topic(f"t{number}"): steps for number in range(2_501)}
+    settings = client_settings(bootstrap_servers="broker-0:9092")
+    with AdminClient.connect(settings, clock=world, transport=world) as admin:
+        answered = admin.incremental_alter_configs(changes, confirm=lambda: sent.append(1))
+    assert (answered.failed.keys(), len(sent)) == (changes.keys(), 2)
 
 
 def test_partitions_refused_in_any_part_are_told_with_the_others(node: Listener, connect: Connect) -> None:
