@@ -95,6 +95,14 @@ def test_nodes_that_are_not_the_active_controller_refuse_the_requests() -> None:
         assert ask(ZooKeeperCluster(version=WITH_ZOOKEEPER).begin().twin, known, 0, node=1, topics=[]).error_code == 41
 
 
+def test_counts_beyond_what_one_request_creates_are_reached() -> None:
+    """A controller creates the first 10,000 partitions of a request, and calls a topic that got a part a failure."""
+    asked = twin({"a": [[0]], "b": [[1]]})
+    with client_of(asked) as client:
+        assert client.alter_partition_counts({"a": 5_002, "b": 5_002}).ok.keys() == {"a", "b"}
+    assert [len(asked.metadata.topics[name].partitions) for name in "ab"] == [5_002, 5_002]
+
+
 def held(asked: Twin) -> AdminClient:
     """A client of a twin in which foo-0 is on its way from 0, 1 to 2, 1, and held by a throttle."""
     client = client_of(asked)

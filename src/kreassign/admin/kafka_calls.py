@@ -307,7 +307,7 @@ class KafkaCalls:
             )
             return self._session.call(call.confirmed(confirm), To.CONTROLLER, timeout_ms)
 
-        return _in_parts(sorted(targets), PARTITIONS_PER_REQUEST, send)
+        return in_parts(sorted(targets), PARTITIONS_PER_REQUEST, send)
 
     def risky_overrides(
         self,
@@ -383,7 +383,7 @@ class KafkaCalls:
         # A partition that is named twice would be elected by one part, and need no election in the next.
         wanted = list(dict.fromkeys(partitions))
         _check_names(wanted)
-        return _in_parts(wanted, PARTITIONS_PER_REQUEST, send)
+        return in_parts(wanted, PARTITIONS_PER_REQUEST, send)
 
     # --- configuration ----------------------------------------------------------------------------------------
 
@@ -429,7 +429,7 @@ class KafkaCalls:
                 call = cluster_calls.incremental_alter_configs(chosen, validate_only=validate_only)
                 return self._session.call(call.confirmed(confirm), node, timeout_ms)
 
-            return _in_parts(asked, CONFIG_CHANGES_PER_REQUEST, send, lambda resource: len(changes[resource]))
+            return in_parts(asked, CONFIG_CHANGES_PER_REQUEST, send, lambda resource: len(changes[resource]))
 
         return self._session.fan_out_groups(self._by_owner(changes), ask)
 
@@ -558,7 +558,7 @@ def _check_names(partitions: Iterable[TopicPartition], brokers: Iterable[int] = 
         check_texts(key, (key.topic,))
 
 
-def _in_parts(
+def in_parts(
     keys: Iterable[requests.Key],
     most: int,
     send: Callable[[list[requests.Key]], Batch[requests.Key, None]],
