@@ -43,7 +43,6 @@ from kreassign.report.text import format_bytes, format_rate
 
 # `new-topic` and `partitions`: place partitions that do not exist yet.
 
-MOST_PARTITIONS = 100_000
 SHOWN_MISSES = 10
 
 
@@ -54,7 +53,7 @@ SHOWN_MISSES = 10
 )
 @click.command("new-topic")
 @click.argument("name")
-@click.option("--partitions", type=WholeRange(min=1, max=MOST_PARTITIONS), required=True,
+@click.option("--partitions", type=WholeRange(min=1), required=True,
               help="Number of partitions.")  # fmt: skip
 @click.option("--replication-factor", type=WholeRange(min=1, max=MOST_REPLICAS), required=True,
               help="Number of replicas of each.")  # fmt: skip
@@ -94,7 +93,7 @@ def new_topic(
 @examples("kreassign plan partitions orders 24 --snapshot cluster.json.gz")
 @click.command()
 @click.argument("topic")
-@click.argument("total", type=WholeRange(min=1, max=MOST_PARTITIONS), metavar="N")
+@click.argument("total", type=WholeRange(min=1), metavar="N")
 @comparing_options
 def partitions(options: PlanOptions, topic: str, total: int) -> None:
     """Place more partitions of a topic, N in all, so that brokers level without a copy."""

@@ -32,6 +32,7 @@ from kreassign.planner.tasks.placement import (
     ExpectedLoad,
     add_partitions,
     add_topic,
+    check_new_partitions,
     mean_load,
     placed_lists,
     with_new_partitions,
@@ -509,6 +510,7 @@ def pose_topic(
         raise InputError(
             f"{topic[:80]!r} cannot be a topic: names have letters, digits, dots, underscores and dashes, 249 at most"
         )
+    check_new_partitions(topic, partitions)
     problem, _ = plan_around(inputs.problem)
     if isinstance(expected, str):
         load = mean_load(problem.partitions, expected, replication_factor)

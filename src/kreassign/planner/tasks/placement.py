@@ -15,6 +15,7 @@ from kreassign.errors import IllegalPlan, InputError
 from kreassign.model import TopicPartition
 from kreassign.model.load import CPU_PER_COPY, CPU_PER_READ, CPU_PER_WRITE
 from kreassign.model.text import counted, format_amount
+from kreassign.model.topic_changes import NEW_PARTITIONS_PER_REQUEST
 from kreassign.planner.arrays import NOWHERE, BoolArray, BytesArray, FloatArray, IntArray
 from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.goals import DISK
@@ -82,6 +83,19 @@ def _mean_size(partitions: Partitions, size_bytes: BytesArray, chosen: BoolArray
     return int(size_bytes[sized].mean())
 
 
+def check_new_partitions(topic: str, count: int) -> None:
+    """Raise InputError for a number of new partitions that no request creates.
+
+    A KRaft controller writes a record for each, and one for a new topic.
+    """
+    if not 1 <= count < NEW_PARTITIONS_PER_REQUEST:
+        raise InputError(
+            f"topic {topic} would get {counted(count, 'new partition')}; a controller creates fewer than "
+            f"{NEW_PARTITIONS_PER_REQUEST:,} per request, so place at least one and fewer than that, and more once "
+            "they are there"
+        )
+
+
 def add_topic(problem: Problem, topic: str, factors: Sequence[int], load: ExpectedLoad, broker_set: int) -> Problem:
     """Build the problem of placing a new topic with one partition per factor.
 
@@ -97,7 +111,8 @@ def add_partitions(problem: Problem, topic: str, total: int) -> Problem:
     """Build the problem of placing more partitions of a topic, up to `total`, with its usual factor.
 
     The topic's load is expected to spread over all partitions in time: each old partition keeps its part of it, and a
-    new one gets their mean. Raises InputError if the topic is unknown, has that many already, or no known size.
+    new one gets their mean. Raises InputError if the topic is unknown, has that many already, or no known size, and for
+    more than a request creates.
     """
     partitions = problem.partitions
     chosen = _of_topic(partitions, topic)
@@ -106,6 +121,7 @@ def add_partitions(problem: Problem, topic: str, total: int) -> Problem:
         raise InputError(
             f"topic {topic} has {counted(present, 'partition')} already; specify more than that, not {total}"
         )
+    check_new_partitions(topic, total - present)
     numbers = {name: getattr(partitions, name) for name in LOADS}
     spread = {name: np.where(chosen, one * (present / total), one).astype(one.dtype) for name, one in numbers.items()}
     load = ExpectedLoad(
