@@ -143,7 +143,7 @@ class Watch:
     def _begin(self, name: Name, moves: dict[TopicPartition, tuple[int, ...]], proposal: Planned) -> None:
         self._judge(name, moves, proposal.copied_bytes)
         at_ms = round(self.world.now_s * 1000)
-        self._note(RunBegan(at_ms, name, f"run-{at_ms}", proposal.copied_bytes, proposal.moves))
+        self._note(RunBegan(at_ms, name, f"run-{at_ms}", proposal.copied_bytes, proposal.moves, also=proposal.also))
         self.world.begin(name, moves, self.policy)
         self.told.acts[name.kind] += 1
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from kreassign.autopilot.events import Name, Planned
+from kreassign.autopilot.gates import together
 from kreassign.autopilot.observation import US, Absent, Asked, Brake, Known, Observation, RunSeen, Unknown
 from kreassign.autopilot.policy import Policy
 from kreassign.autopilot.symptoms import Look
@@ -249,9 +250,10 @@ class World:
 
     def plan(self, name: Name, look: Look) -> tuple[Planned, Mapping[TopicPartition, tuple[int, ...]]]:
         """Plan a repair by the task of its kind. Raises InputError, Infeasible."""
-        *_, task = TASKS[name.kind](name, look)
+        also = together(look, name)
+        *_, task = TASKS[name.kind](name, look, also)
         outcome = make_plan(self._inputs, task, PlanRequest(rate_bytes_per_s=look.policy.runs.throttle))
-        return planned_of(name, look.now.at_ms, outcome), dict(outcome.plan.replicas)
+        return planned_of(name, look.now.at_ms, outcome, (), also), dict(outcome.plan.replicas)
 
     @property
     def _inputs(self) -> Inputs:

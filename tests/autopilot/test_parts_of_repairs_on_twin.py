@@ -139,4 +139,4 @@ def test_balance_leaves_alone_what_was_moved_lately() -> None:
     watched.watch(8 * HOUR_S, every_s=300)
     assert watched.runs == [band]
     look = Look(cluster(round(watched.now_s * 1000), [(0, 1)]), watched.memory, watched.policy)
-    assert TASKS[Kind.BAND_LEFT](band, look) == (Rebalance(without=frozenset({tp(0)})),)
+    assert TASKS[Kind.BAND_LEFT](band, look, ()) == (Rebalance(without=frozenset({tp(0)})),)

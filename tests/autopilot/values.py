@@ -19,7 +19,7 @@ from kreassign.autopilot.core import (
     tick,
 )
 from kreassign.autopilot.events import Event, Name, NotPlanned, Planned, Rehearsed, Result, RunBegan, RunEnded
-from kreassign.autopilot.gates import resting
+from kreassign.autopilot.gates import resting, together
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Memory, remember
 from kreassign.autopilot.observation import NO_RUN, US, Absent, Known, Observation, RunSeen
@@ -121,11 +121,14 @@ class Watched:
     def _planned(self, name: Name, now: Observation) -> Planned:
         """A plan that moves what shows the finding, or a partition, and does not rest, unless a test says otherwise."""
         look = Look(now, self.memory, self.policy)
-        shown, tired = symptoms(look)[name].partitions, resting(look, name.kind)
+        also, tired, found = together(look, name), resting(look, name.kind), symptoms(look)
+        shown = frozenset[TopicPartition]().union(
+            *(found[one].partitions or () for one in (name, *(Name(name.kind, f"broker {broker}") for broker in also)))
+        )
         any_one = sorted({one.topic_partition for one in now.placed} - tired)[:1]
         moves = self.moves or tuple(sorted(shown - tired) if shown else any_one)
         rehearsal = Rehearsed(now.at_ms, "rehearsed on a twin", self.breach) if self.is_rehearsed else None
-        return Planned(now.at_ms, name, str(name), GIGABYTE, moves, ("a plan",), rehearsal=rehearsal)
+        return Planned(now.at_ms, name, str(name), GIGABYTE, moves, ("a plan",), rehearsal=rehearsal, also=also)
 
     def _do(self, order: object, now: Observation) -> None:
         at_ms = now.at_ms
@@ -138,8 +141,9 @@ class Watched:
                 planned = self._planned(name, now)
                 self.note(planned if planned.moves else NotPlanned(at_ms, name, "there is nothing to move"))
             case RunRepair(name):
-                moves = self._planned(name, now).moves
-                self.note(RunBegan(at_ms, name, f"run-{len(self.memory.acts)}", GIGABYTE, moves))
+                planned = self._planned(name, now)
+                run_id = f"run-{len(self.memory.acts)}"
+                self.note(RunBegan(at_ms, name, run_id, GIGABYTE, planned.moves, also=planned.also))
                 self._ends_s, self.run = self.now_s + self.run_s, NO_RUN
             case EndRun():
                 self.run = RunSeen(is_ending=True)

@@ -60,6 +60,7 @@ from kreassign.autopilot.gates import (
     others_now,
     rest_text,
     silence_text,
+    together_text,
     told_after_ms,
     unapproved_text,
     unread,
@@ -283,11 +284,26 @@ def _unwanted(look: Look, act: Act, shown: Mapping[Name, Symptom]) -> str | None
     """Why the running repair is to end early: for a more urgent one, or since people want it no more."""
     if urgent := _more_urgent(look, act, shown):
         return f"{urgent} is more urgent; it is planned again"
-    finding, policy = look.memory.findings[act.name], look.policy
-    if act.name.kind is Kind.BROKER_GONE and act.name.broker in look.now.in_maintenance:
-        return f"broker {act.name.broker} is in maintenance {look.now.entered.get(act.name.broker, '')}".rstrip()
-    not_by_level = level_text(policy, act.name.kind) or unapproved_text(policy, act)
-    return not_by_level or silence_text(finding, look.now.at_ms)
+    not_by_level = level_text(look.policy, act.name.kind) or unapproved_text(look.policy, act)
+    return not_by_level or next(filter(None, (_unwanted_for(look, act, name) for name in act.names)), None)
+
+
+def _unwanted_for(look: Look, act: Act, name: Name) -> str | None:
+    """Why the repair of one of the findings that a run repairs is not wanted any more."""
+    now, is_gone = look.now, name.kind is Kind.BROKER_GONE
+    if is_gone and name.broker in now.in_maintenance:
+        return f"broker {name.broker} is in maintenance {now.entered.get(name.broker, '')}".rstrip()
+    if is_gone and name != act.name and name.broker in now.live and _is_mostly_back(now, act, name):
+        return f"broker {name.broker} is back; the rest is planned again"
+    return silence_text(look.memory.findings[name], now.at_ms)
+
+
+def _is_mostly_back(now: Observation, act: Act, name: Name) -> bool:
+    """True if less is to copy by catching up than by going on; not where all that it held is elsewhere by now."""
+    moves = frozenset(act.moves)
+    share = now.caught_up(name.broker, moves)
+    is_held = any(one.topic_partition in moves for one in now.holding(name.broker))
+    return share is not None and share >= MOSTLY and is_held
 
 
 def _more_urgent(look: Look, act: Act, shown: Mapping[Name, Symptom]) -> Name | None:
@@ -579,8 +595,7 @@ def _end_run(step: Stepped) -> None:
     act, name = step.decided.memory.running, step.name
     if name.kind not in REDUNDANCY or act is None or act.name != name or act.is_end_asked:
         return
-    back = step.look.now.caught_up(name.broker, act.moves)
-    if back is not None and back >= MOSTLY:  # a broker that came back empty has all to copy
+    if _is_mostly_back(step.look.now, act, name):
         step.decided.note(EndAsked(step.look.now.at_ms, name, "what it repairs is over"))
 
 
@@ -664,6 +679,7 @@ def proposed_message(planned: Planned, commands: tuple[str, ...] = ()) -> Messag
 def _may_plan(finding: Finding, symptom: Symptom, look: Look) -> bool:
     """True where the level wants a plan, and neither back-off, rest, silence, a run nor many losses forbid it."""
     silence = finding.silence
+    case = Case(finding, symptom, *look)
     return (
         level_of(finding.name, look.policy) is not Level.TELL
         and finding.not_before_ms <= look.now.at_ms
@@ -671,7 +687,8 @@ def _may_plan(finding: Finding, symptom: Symptom, look: Look) -> bool:
         and look.memory.running is None
         and many_text(look) is None
         and not unread(look.now, finding.name.kind)
-        and rest_text(Case(finding, symptom, *look)) is None
+        and rest_text(case) is None
+        and together_text(case) is None
     )
 
 

@@ -396,7 +396,7 @@ def _new_broker(look: Look) -> Iterator[Symptom]:
     if not look.now.placed or look.now.unread_topics:
         return  # what looks empty may hold what was not read
     for broker in sorted(look.now.live - closed):
-        last = [one for one in look.memory.begun if one.name == Name(Kind.NEW_BROKER, f"broker {broker}")][-1:]
+        last = [one for one in look.memory.begun if Name(Kind.NEW_BROKER, f"broker {broker}") in one.names][-1:]
         is_half = bool(last) and last[0].ended_ms is not None and last[0].result not in {Result.DONE, *UNBEGUN}
         if is_half or not look.now.replica_counts.get(broker):
             seen, lasting = "it is live, and has no replicas", patience(Kind.NEW_BROKER, look.policy)

@@ -263,7 +263,8 @@ class Planned:
     """A repair was planned: an id of its content, its cost, and what speaks for acting now and against it.
 
     It takes `seconds` by its prediction, None without one. `loads` is None where the policy names no tables, or the
-    plan needs no loads; `rehearsal` where it was not rehearsed.
+    plan needs no loads; `rehearsal` where it was not rehearsed. It repairs findings of the same kind about the brokers
+    `also`, too.
     """
 
     at_ms: int
@@ -275,6 +276,7 @@ class Planned:
     seconds: float | None = None
     loads: PlanLoads | None = None
     rehearsal: Rehearsed | None = None
+    also: tuple[int, ...] = ()
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -339,7 +341,10 @@ class GatesJudged:
 
 @dataclass(frozen=True, slots=True)
 class RunBegan:
-    """The run of a repair is about to begin, in windows or `at_any_time`; written before anything is sent."""
+    """The run of a repair is about to begin, in windows or `at_any_time`; written before anything is sent.
+
+    It repairs findings of the same kind about the brokers `also`, too.
+    """
 
     at_ms: int
     name: Name
@@ -348,6 +353,7 @@ class RunBegan:
     moves: tuple[TopicPartition, ...]
     at_any_time: bool = False
     seconds: float | None = None
+    also: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from kreassign.autopilot.detectors import at_once, flapping, price_of, went_ms
-from kreassign.autopilot.events import ClosedGate, PlanLoads
+from kreassign.autopilot.detectors import DETECTORS, at_once, flapping, price_of, went_ms
+from kreassign.autopilot.events import ClosedGate, Name, PlanLoads
+from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Act, Finding, Memory
 from kreassign.autopilot.observation import Absent, Known, Observation, Unknown
 from kreassign.autopilot.policy import Kind, Level, Policy
@@ -381,6 +382,54 @@ def _settling(case: Case) -> str | None:
     return f"the last repair ended {format_seconds(_since(case, ended))} ago; it settles for {format_seconds(settle)}"
 
 
+# Several brokers by one plan: each alone would wait for the one before to settle, and copies would go to and fro.
+
+TOGETHER = frozenset({Kind.BROKER_GONE, Kind.NEW_BROKER})
+"""Kinds of which a plan for one broker covers the others that are due."""
+
+
+def _due(look: Look, kind: Kind) -> Mapping[str, Finding]:
+    """Findings of a kind, by subject, that nothing of their own keeps from repair, in the order of their plans."""
+    found: dict[str, Finding] = {}
+    if kind not in TOGETHER or DETECTORS[kind].blind(look, "") is not None:
+        return found
+    for symptom in sorted(DETECTORS[kind].find(look), key=lambda one: (not one.is_urgent, one.subject)):
+        finding = look.memory.findings.get(Name(kind, symptom.subject))
+        if finding is not None and finding.state in {State.TOLD, State.PROPOSED}:
+            case = Case(finding, symptom, *look)
+            is_ripe = _since(case, finding.since_ms) >= symptom.propose_s
+            if is_ripe and not any(gate(case) for gate in (_silence, _people, _age, _returns, _back_off)):
+                found[symptom.subject] = finding
+    return found
+
+
+def together(look: Look, name: Name) -> tuple[int, ...]:
+    """Other brokers that the plan for a finding is to cover, in their order; those before it have plans of their own.
+
+    A request that people were asked to sign stays what it is.
+    """
+    due = list(_due(look, name.kind).values())
+    place = next((place for place, one in enumerate(due) if one.name == name), len(due))
+    later, finding = due[place + 1 :], look.memory.findings.get(name)
+    if finding is not None and finding.asked is not None and finding.proposal is not None:
+        return tuple(one.name.broker for one in later if one.name.broker in finding.proposal.also)
+    return tuple(one.name.broker for one in later if one.asked is None)
+
+
+def together_text(case: Case) -> str | None:
+    """Why a finding needs no repair of its own: that of another one covers it."""
+    name, covering = case.finding.name, set[str]()
+    for one in case.memory.open:
+        if one.name.kind is name.kind and one.proposal is not None and name.broker in one.proposal.also:
+            covering.add(one.name.subject)
+    if not covering:
+        return None
+    due = list(_due(Look(case.now, case.memory, case.policy), case.kind))
+    before = due[: due.index(name.subject)] if name.subject in due else due
+    first = next((one for one in before if one in covering), None)
+    return first and f"the repair of {name.kind} {first} is to repair it, too"
+
+
 def spent_bytes(memory: Memory, at_ms: int, span_ms: int) -> int:
     """Bytes of the repairs that ran within this time: one that pauses by day counts for both nights."""
     return sum(one.copied_bytes for one in memory.acts if one.runs_since(at_ms - span_ms))
@@ -399,19 +448,25 @@ def _least_bytes(case: Case) -> int:
     return sum(case.now.sizes.get(name, 0) for name in lost or ())
 
 
+def overspent(look: Look, size_bytes: int) -> str | None:
+    """The budget of which so many bytes more would be too many, with what is spent of it; None if they fit."""
+    now, memory, policy = look
+    for name, span_ms, most in (
+        ("day", DAY_MS, most_bytes_per_day(now, policy)),
+        ("week", WEEK_MS, policy.budget.bytes_per_week),
+    ):
+        spent = spent_bytes(memory, now.at_ms, span_ms)
+        if spent + size_bytes > most:
+            return f"{format_amount(spent, 'B')} of {format_amount(most, 'B')} a {name} are spent"
+    return None
+
+
 def _budget(case: Case) -> str | None:
     budget, at_ms = case.policy.budget, case.now.at_ms
     proposal = case.finding.proposal
     size = _least_bytes(case) if proposal is None else proposal.copied_bytes
-    for name, span_ms, most in (
-        ("day", DAY_MS, most_bytes_per_day(case.now, case.policy)),
-        ("week", WEEK_MS, budget.bytes_per_week),
-    ):
-        spent = spent_bytes(case.memory, at_ms, span_ms)
-        if spent + size > most:
-            amounts = f"{format_amount(spent, 'B')} of {format_amount(most, 'B')}"
-            least = "at least " if proposal is None else ""
-            return f"{amounts} a {name} are spent, and it copies {least}{format_amount(size, 'B')}"
+    if spent := overspent(Look(case.now, case.memory, case.policy), size):
+        return f"{spent}, and it copies {'at least ' if proposal is None else ''}{format_amount(size, 'B')}"
     runs = sum(one.begun_ms > at_ms - DAY_MS and one.name.kind is not Kind.LEADERS for one in case.memory.begun)
     if runs >= budget.runs_per_day and case.kind is not Kind.LEADERS:
         return f"{counted(runs, 'repair')} began within 24 hours, of {budget.runs_per_day} a day"
@@ -487,6 +542,7 @@ GATES: Mapping[str, Gate] = MappingProxyType({
     "unread": _read,
     "lease": _lease,
     "running": _running,
+    "together": together_text,
     "others": _others,
     "restarts": _restarts,
     "brokers down": _whole,

@@ -107,7 +107,8 @@ MOST_TOLD = 4
 class Act(NamedTuple):
     """A repair that ran, or runs (`ended_ms` is None); it `is_approved` where people had signed its plan.
 
-    `copied_bytes` are what it is to copy as long as it runs, and what it copied afterwards. Times count pauses, too.
+    `copied_bytes` are what it is to copy as long as it runs, and what it copied afterwards. Times count pauses, too. It
+    repairs findings of its kind about the brokers `also`, too.
     """
 
     name: Name
@@ -125,6 +126,17 @@ class Act(NamedTuple):
     is_approved: bool = False
     promised_bytes: int = 0
     promised_s: float | None = None
+    also: tuple[int, ...] = ()
+
+    @property
+    def names(self) -> tuple[Name, ...]:
+        """The findings that it repairs: its own, and those about other brokers."""
+        return (self.name, *(Name(self.name.kind, f"broker {broker}") for broker in self.also))
+
+    @property
+    def brokers(self) -> frozenset[int]:
+        """Brokers that it is about; none where it is about the cluster."""
+        return frozenset(one.broker for one in self.names if one.subject != CLUSTER)
 
     @property
     def account(self) -> str:
@@ -349,6 +361,7 @@ def _began(memory: Memory, event: RunBegan) -> Memory:
         Act(
             event.name, event.run_id, event.at_ms, event.copied_bytes, event.moves, at_any_time=event.at_any_time,
             is_approved=_is_approved(before), promised_bytes=event.copied_bytes, promised_s=event.seconds,
+            also=event.also,
         )
     )  # fmt: skip
     waited = replace(before, problem="", gates=None)
@@ -390,9 +403,8 @@ def _looked(memory: Memory, event: Looked) -> Memory:
 def _held(memory: Memory, event: ReplicasHeld) -> Memory:
     before = memory.held or event
     lost = set(before.brokers) - set(event.brokers) - memory.away.keys()
-    recent = [one.name for one in memory.acts if one.runs_since(event.at_ms - HOUR_MS)]
-    ours = {name.broker for name in recent if name.subject != CLUSTER}
-    drained = lost - ours
+    ours = (one.brokers for one in memory.acts if one.runs_since(event.at_ms - HOUR_MS))
+    drained = lost.difference(*ours)
     kept = {one: at_ms for one, at_ms in memory.drained.items() if one not in event.brokers}
     return replace(memory, held=event, drained=kept | dict.fromkeys(drained, event.at_ms))
 
@@ -525,8 +537,8 @@ def _ended(memory: Memory, event: RunEnded) -> Memory:
     )
     replaced = [one for one in memory.replaced if one.at_ms > event.at_ms - REPLACED_MS]
     # Once for each time that it was gone, however many runs that took.
-    if event.copied_bytes and is_copied and event.name.kind is Kind.BROKER_GONE:
-        broker = event.name.broker
+    is_replaced = event.copied_bytes and is_copied and event.name.kind is Kind.BROKER_GONE
+    for broker in sorted(act.brokers) if is_replaced else ():
         gone_ms = memory.away.get(broker, event.at_ms)
         if not any(one.broker == broker and one.at_ms >= gone_ms for one in replaced):
             replaced.append(Replaced(broker, event.at_ms))
@@ -538,6 +550,8 @@ def _ended(memory: Memory, event: RunEnded) -> Memory:
         finding = replace(finding, state=State.SETTLING, failures=0, not_before_ms=0)
     elif event.result is Result.NOT_BEGUN_DRY:
         finding = replace(finding, state=State.GIVEN_UP)
+        for name in act.names[1:]:
+            memory = _with(memory, replace(_unproposed(memory.findings[name]), state=State.GIVEN_UP))
     elif event.result is Result.NOT_BEGUN:
         finding = _postponed(before, event.at_ms, problem)
     elif event.by:

@@ -14,7 +14,7 @@ from kreassign.admin import AdminClient
 from kreassign.autopilot.detectors import DETECTORS, astray, flapping, price_of, relief_bytes, use_of
 from kreassign.autopilot.events import Name, PlanLoads, Planned
 from kreassign.autopilot.followers import slow_brokers
-from kreassign.autopilot.gates import most_bytes_per_day, resting, stale_text
+from kreassign.autopilot.gates import most_bytes_per_day, overspent, resting, stale_text, together
 from kreassign.autopilot.memory import MOST_REPLACED, Memory
 from kreassign.autopilot.observation import Observation
 from kreassign.autopilot.policy import Kind, Policy
@@ -43,8 +43,11 @@ from kreassign.operations.plan_inputs import Inputs, inputs_of_cluster
 from kreassign.planner.problem.policy import PlanPolicy
 from kreassign.planner.results import Outcome
 
+Also = tuple[int, ...]
+"""Brokers of other findings that a plan repairs, too."""
 
-def _disk_tasks(name: Name, look: Look) -> tuple[plan_tasks.Task, ...]:
+
+def _disk_tasks(name: Name, look: Look, _: Also) -> tuple[plan_tasks.Task, ...]:
     """Other directories of the broker where one has room for it, then other brokers."""
     path = name.subject.partition(":")[2]
     relieve = plan_tasks.Relieve(name.broker, path, relief_bytes(look, name.broker, path))
@@ -55,23 +58,24 @@ def _disk_tasks(name: Name, look: Look) -> tuple[plan_tasks.Task, ...]:
     return (plan_tasks.BalanceLogDirs(brokers=(name.broker,)), relieve) if is_roomy else (relieve,)
 
 
-def _lost_on(name: Name, _: Look) -> plan_tasks.Repair:
-    return plan_tasks.Repair(racks=False, replication_factors=False, lost_on=(name.broker,))
+def _lost_on(name: Name, also: Also) -> plan_tasks.Repair:
+    return plan_tasks.Repair(racks=False, replication_factors=False, lost_on=(name.broker, *also))
 
 
 ROOMY = 0.7
 """Used share up to which a directory takes what another one of its broker has too much."""
 
-TASKS: Mapping[Kind, Callable[[Name, Look], tuple[plan_tasks.Task, ...]]] = MappingProxyType({
-    Kind.BROKER_GONE: lambda name, look: (plan_tasks.DrainBrokers((name.broker,)), _lost_on(name, look)),
+TASKS: Mapping[Kind, Callable[[Name, Look, Also], tuple[plan_tasks.Task, ...]]] = MappingProxyType({
+    Kind.BROKER_GONE: lambda name, _, also: (plan_tasks.DrainBrokers((name.broker, *also)), _lost_on(name, also)),
     Kind.DISK_FILLS: _disk_tasks,
-    Kind.DIRECTORY_FAILED: lambda name, look: (_lost_on(name, look),),
-    Kind.PLACEMENT: lambda _, look: (plan_tasks.Repair(without=resting(look, Kind.PLACEMENT)),),
-    Kind.NEW_BROKER: lambda name, _: (plan_tasks.AddBrokers((name.broker,)),),
-    Kind.SLOW_BROKER: lambda name, _: (plan_tasks.DemoteBrokers((name.broker,)),),
-    Kind.BAND_LEFT: lambda _, look: (plan_tasks.Rebalance(without=resting(look, Kind.BAND_LEFT)),),
+    Kind.DIRECTORY_FAILED: lambda name, _, also: (_lost_on(name, also),),
+    Kind.PLACEMENT: lambda _, look, __: (plan_tasks.Repair(without=resting(look, Kind.PLACEMENT)),),
+    Kind.NEW_BROKER: lambda name, _, also: (plan_tasks.AddBrokers((name.broker, *also)),),
+    Kind.SLOW_BROKER: lambda name, *_: (plan_tasks.DemoteBrokers((name.broker,)),),
+    Kind.BAND_LEFT: lambda _, look, __: (plan_tasks.Rebalance(without=resting(look, Kind.BAND_LEFT)),),
 })  # fmt: skip
-"""Tasks that repair a finding, the narrowest first; the next one where that is impossible, or moves nothing."""
+"""Tasks that repair a finding, and those about the brokers `also`, the narrowest first; the next one where that is
+impossible, or moves nothing."""
 UNMEASURED = frozenset({Kind.BROKER_GONE, Kind.DIRECTORY_FAILED, Kind.PLACEMENT, Kind.SLOW_BROKER})
 """Kinds whose plans need no write rates: copies that are lost do not wait for loads."""
 
@@ -128,8 +132,13 @@ def plan_repair(
         with unforeseen_named():
             return make_plan(inputs, task, PlanRequest(rate_bytes_per_s=policy.runs.throttle), lambda _: alive())
 
-    tasks, left = TASKS[name.kind](name, look), _rest_text(name, look)
-    outcome, repair = _first(tasks, made), tasks[-1]
+    also, left = together(look, name), _rest_text(name, look)
+    tasks = TASKS[name.kind](name, look, also)
+    outcome = _first(tasks, made)
+    if also and overspent(look, outcome.evaluation.moved_bytes):
+        also, tasks = (), TASKS[name.kind](name, look, ())
+        outcome = _first(tasks, made)
+    repair = tasks[-1]
     if isinstance(repair, plan_tasks.Repair) and (long := _too_long(outcome, look, inputs)):
         taken = frozenset(outcome.plan.replicas) - long
         outcome = made(replace(repair, without=frozenset(one.topic_partition for one in now.placed) - taken))
@@ -137,7 +146,7 @@ def plan_repair(
     if not outcome.plan.replicas:
         reasons = "; ".join((*left, *outcome.facts.remaining)) or "no plan moves anything"
         raise InputError(f"there is nothing to move: {reasons}")
-    planned = planned_of(name, now.at_ms, outcome, (*_price_text(name, look), *left))
+    planned = planned_of(name, now.at_ms, outcome, (*_price_text(name, look, also), *left), also)
     if loads is not None:
         planned = replace(planned, loads=loads, sentences=(*planned.sentences, loads_text(loads, policy, now.at_ms)))
     return Repairs(_within_budget(planned, look), PlanFile(outcome.plan, outcome.facts.expected, outcome.facts))
@@ -150,11 +159,12 @@ def _shown(name: Name, look: Look) -> frozenset[TopicPartition] | None:
     return None if shown and not names else frozenset[TopicPartition]().union(*names)
 
 
-def _price_text(name: Name, look: Look) -> tuple[str, ...]:
-    """A sentence on what waiting for a dead broker costs, beside the cost of copying; nothing for other findings."""
+def _price_text(name: Name, look: Look, also: Also) -> tuple[str, ...]:
+    """A sentence on what waiting for each dead broker costs, beside the cost of copying; nothing for other findings."""
     if name.kind is not Kind.BROKER_GONE:
         return ()
-    return (f"when it was planned: {price_of(look, name.broker, look.memory.away.get(name.broker, look.now.at_ms))}",)
+    prices = ((one, price_of(look, one, look.memory.away.get(one, look.now.at_ms))) for one in (name.broker, *also))
+    return tuple(f"{f'of broker {one}, ' * bool(also)}when it was planned: {price}" for one, price in prices)
 
 
 def _rest_text(name: Name, look: Look) -> tuple[str, ...]:
@@ -226,7 +236,7 @@ def loads_text(loads: PlanLoads, policy: Policy, at_ms: int) -> str:
     return f"planned by loads of {policy.loads.tables}, measured until {age} ago, {loads.doubtful_share:.0%} doubtful"
 
 
-def planned_of(name: Name, at_ms: int, outcome: Outcome, left: Sequence[str] = ()) -> Planned:
+def planned_of(name: Name, at_ms: int, outcome: Outcome, left: Sequence[str] = (), also: Also = ()) -> Planned:
     """The plan of a repair, as it is remembered, with what is `left` besides what the plan itself names."""
     copied, prediction = outcome.evaluation.moved_bytes, outcome.facts.prediction
     moves = tuple(sorted(outcome.plan.replicas))
@@ -234,7 +244,7 @@ def planned_of(name: Name, at_ms: int, outcome: Outcome, left: Sequence[str] = (
     what, remaining = _cost_text(outcome.facts.task, len(moves), copied, seconds), outcome.facts.remaining
     more = (f"its facts file says {len(remaining) - SHOWN} more of what it leaves",) if len(remaining) > SHOWN else ()
     sentences = (what, *left, *remaining[:SHOWN], *more)
-    return Planned(at_ms, name, plan_id(outcome.plan), copied, moves, sentences, seconds)
+    return Planned(at_ms, name, plan_id(outcome.plan), copied, moves, sentences, seconds, also=also)
 
 
 def _cost_text(task: str, partitions: int, copied_bytes: int, seconds: float | None) -> str:
@@ -269,6 +279,7 @@ def kept(path: Path, before: Planned | None, fresh: Repairs, look: Look, avoid: 
         before is not None
         and file is not None
         and plan_id(file.plan) == before.plan_id
+        and {*before.also} <= {*fresh.planned.also}
         and _fits(file, before.name.kind, look, avoid)
     ):
         stays = _as_of_now(before, fresh.planned, file, look)

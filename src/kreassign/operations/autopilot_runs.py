@@ -143,8 +143,11 @@ class RepairRuns:
         self._decisions.runs.add(run_id)
         self._unsettled.add(run_id)
         self._decisions.note(
-            RunBegan(at_ms, planned.name, run_id, planned.copied_bytes, planned.moves, at_any_time, planned.seconds)
-        )
+            RunBegan(
+                at_ms, planned.name, run_id, planned.copied_bytes, planned.moves, at_any_time, planned.seconds,
+                planned.also,
+            )
+        )  # fmt: skip
         what = "would be repaired now" if self._decisions.is_dry else f"is repaired by run {run_id}"
         follow = () if run_id in {ELECTION, "dry-run"} else (f"kreassign watch {run_id}", f"kreassign cancel {run_id}")
         self._decisions.tell(Message(planned.name, f"{planned.name}: it {what}", planned.sentences[0], follow))
