@@ -10,19 +10,21 @@ from pathlib import Path
 import pytest
 
 from kreassign.autopilot.events import Name
+from kreassign.autopilot.gates import resting
+from kreassign.autopilot.observation import Known, Observation
 from kreassign.autopilot.policy import Kind
 from kreassign.autopilot.symptoms import Look
 from kreassign.model import TopicPartition
 from kreassign.operations.autopilot_journal import remembered
 from kreassign.operations.autopilot_plans import TASKS
-from kreassign.operations.plan_tasks import Rebalance
+from kreassign.operations.plan_tasks import AddBrokers, Rebalance
 from kreassign.twin.blueprint import Blueprint
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.replication.partition_logs import Traffic
 from kreassign.twin.version import DEFAULT
 from tests.autopilot.fleet import HOUR_S, Fleet
-from tests.autopilot.values import Watched, cluster
+from tests.autopilot.values import DAY, Watched, cluster
 from tests.executor.twin_runs import TwinRig, tp
 
 LOOKS_S = 300.0
@@ -131,6 +133,39 @@ def test_only_what_was_moved_lately_rests(tmp_path: Path) -> None:
     assert acted(ours, Kind.PLACEMENT) == [(tp(0),), (tp(1),)]
     assert len(rig.replicas[0]) == 2
     assert "left to rest, for they were moved within 7d: t-0" in texts(ours)
+
+
+def test_a_refilled_broker_gets_nothing_that_was_moved_for_it(tmp_path: Path) -> None:
+    """Of 30 partitions 18 leave broker 3 when it dies; it comes back empty, and gets the other 12."""
+    rig = TwinRig(tmp_path, LISTS * 6, brokers=5)
+    ours = Fleet(tmp_path, rig, f"{ACT}[new-broker]\nlevel = 'act'\n")
+    with ours.opened() as autopilot:
+        rig.twin.crash(3)
+        ours.watch(autopilot, 1.2 * HOUR_S, LOOKS_S)
+        rig.twin.start(3)
+        ours.watch(autopilot, 3 * HOUR_S, LOOKS_S)
+    ((gone,), (filled,)) = (acted(ours, kind) for kind in (Kind.BROKER_GONE, Kind.NEW_BROKER))
+    assert (len(gone), len(filled)) == (18, 12)
+    assert not {*gone} & {*filled}
+    assert "left to rest, for they were moved within 7d: " in texts(ours)
+
+
+def test_what_others_moved_lately_is_moved_for_no_balance() -> None:
+    band, fresh = Name(Kind.BAND_LEFT, "cluster"), Name(Kind.NEW_BROKER, "broker 2")
+    theirs = Known(frozenset({tp(0)}))
+
+    def world(now_s: float) -> Observation:
+        seen = cluster(0, [(0, 1), (1, 2)])
+        return replace(seen, moves_of_others=theirs) if now_s < 2 * HOUR_S else seen
+
+    watched = Watched("[care]\nrest = '2d'\n", world)
+    watched.watch(3 * HOUR_S, every_s=300)
+    look = watched.last_look
+    assert TASKS[Kind.BAND_LEFT](band, look, ()) == (Rebalance(without=frozenset({tp(0)})),)
+    assert TASKS[Kind.NEW_BROKER](fresh, look, ())[0] == AddBrokers((2,), without=frozenset({tp(0)}))
+    assert resting(look, Kind.PLACEMENT) == frozenset(), "racks are repaired all the same"
+    watched.watch(2 * DAY, every_s=600)
+    assert TASKS[Kind.NEW_BROKER](fresh, watched.last_look, ()) == (AddBrokers((2,)),)
 
 
 def test_balance_leaves_alone_what_was_moved_lately() -> None:

@@ -72,6 +72,7 @@ from kreassign.autopilot.observation import Known, Observation, RunSeen
 from kreassign.autopilot.policy import Kind, Level, Policy
 from kreassign.autopilot.rehearsals import counts_still
 from kreassign.autopilot.symptoms import NEVER_S, Look, Symptom, has_remedy, level_of
+from kreassign.model import TopicPartition
 from kreassign.model.text import DAY_MS, HOUR_MS, counted, format_amount, format_seconds
 
 MISSED_MS = 600_000
@@ -376,15 +377,21 @@ def _facts(memory: Memory, now: Observation, policy: Policy) -> Iterator[Event]:
     planned = now.down & now.in_maintenance
     if now.are_brokers_read and isinstance(now.maintenance, Known) and planned != memory.planned:
         yield OutagesPlanned(now.at_ms, tuple(sorted(planned)))
-    seen = others_now(now)
-    if seen is not None and _is_due(memory.others.at_ms if memory.others else None, now.at_ms, SIGN_OF_LIFE_MS):
-        yield OthersMoved(now.at_ms, seen)
+    seen, moves = others_now(now), _moves_of_others(memory, now)
+    if seen and (moves or _is_due(memory.others.at_ms if memory.others else None, now.at_ms, SIGN_OF_LIFE_MS)):
+        yield OthersMoved(now.at_ms, seen, moves)
     if _is_due(memory.sync_ms, now.at_ms, SYNC_EVERY_MS) and (change := sync_changed(Look(now, memory, policy))):
         yield change
     if _is_due(memory.disks[-1].at_ms if memory.disks else None, now.at_ms, HOUR_MS):
         uses = [use for broker, dirs in now.directories() for one in dirs if (use := use_of(broker, one)) is not None]
         if uses:
             yield DisksMeasured(now.at_ms, tuple(uses), catching_up(memory, now))
+
+
+def _moves_of_others(memory: Memory, now: Observation) -> tuple[TopicPartition, ...]:
+    """Moves of others that were not written down within the last hour."""
+    moves = now.moves_of_others.value if isinstance(now.moves_of_others, Known) else frozenset()
+    return tuple(sorted(one for one in moves if _is_due(memory.foreign_ms.get(one), now.at_ms, HOUR_MS)))
 
 
 def _unseen(memory: Memory, at_ms: int, unread_ms: int, *, went_on: bool) -> Iterator[Event]:

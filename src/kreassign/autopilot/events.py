@@ -170,10 +170,14 @@ class ReplicasHeld:
 
 @dataclass(frozen=True, slots=True)
 class OthersMoved:
-    """Others move partitions or have set throttles; written at most every few minutes while that goes on."""
+    """Others move partitions or have set throttles; written every few minutes while that goes on.
+
+    `moves` are those of their moves that were not written within an hour before.
+    """
 
     at_ms: int
     what: str
+    moves: tuple[TopicPartition, ...] = ()
 
 
 class DiskUse(NamedTuple):

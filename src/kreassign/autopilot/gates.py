@@ -474,12 +474,30 @@ def _budget(case: Case) -> str | None:
 
 
 def resting(look: Look, kind: Kind) -> frozenset[TopicPartition]:
-    """Partitions that plans of this kind leave where they are, since a repair moved them lately."""
-    now, memory, policy = look
-    after = RESTING.get(kind, frozenset(Kind))
-    since_ms = now.at_ms - policy.care.rest * 1000
-    acts = (one for one in memory.begun if one.name.kind not in after and one.begun_ms > since_ms)
+    """Partitions that plans of this kind leave where they are, since a repair, or others, moved them lately.
+
+    What others moved is where they want it, but no reason to leave it in one rack.
+    """
+    if (after := RESTING.get(kind)) is None:
+        return frozenset()
+    return _moved_by_repairs(look, after) | (_moved_by_others(look) if kind is Kind.BAND_LEFT else frozenset())
+
+
+def spared(look: Look) -> frozenset[TopicPartition]:
+    """Partitions that plans for new brokers leave where they are if others fill these: they were moved lately."""
+    return _moved_by_repairs(look, COPYLESS) | _moved_by_others(look)
+
+
+def _moved_by_repairs(look: Look, after: frozenset[Kind]) -> frozenset[TopicPartition]:
+    """Partitions that repairs of other kinds than these moved within the time of rest."""
+    since_ms = look.now.at_ms - look.policy.care.rest * 1000
+    acts = (one for one in look.memory.begun if one.name.kind not in after and one.begun_ms > since_ms)
     return frozenset(name for one in acts for name in one.moves)
+
+
+def _moved_by_others(look: Look) -> frozenset[TopicPartition]:
+    since_ms = look.now.at_ms - look.policy.care.rest * 1000
+    return frozenset(name for name, at_ms in look.memory.foreign_ms.items() if at_ms > since_ms)
 
 
 def stale_text(loads: PlanLoads, policy: Policy, at_ms: int) -> str | None:

@@ -195,8 +195,9 @@ class Memory:
     maintenance, `overdue` are down still since their maintenance ended, or since others that went with them are back.
     `drained` has brokers that others emptied while they were live, with the time; one that holds replicas again is not.
     `replaced` are brokers that were gone for long. `behind` has followers that fell out of sync, as written at
-    `sync_ms`, and `fell_ms` the last times within 24 hours at which these and others fell so. `keeper` is the process
-    that went on last, where the journal is kept in a second place.
+    `sync_ms`, and `fell_ms` the last times within 24 hours at which these and others fell so. `foreign_ms` has
+    when others were seen to move a partition last. `keeper` is the process that went on last, where the journal is kept
+    in a second place.
     """
 
     cluster_id: str = ""
@@ -216,6 +217,7 @@ class Memory:
     fell_ms: Mapping[Follower, tuple[int, ...]] = field(default_factory=dict)
     sync_ms: int | None = None
     others: OthersMoved | None = None
+    foreign_ms: Mapping[TopicPartition, int] = field(default_factory=dict)
     acts: tuple[Act, ...] = ()
     off: TurnedOff | None = None
     digest_ms: int | None = None
@@ -338,6 +340,13 @@ def _set_back(value: Any, at_ms: int, last_ms: int, field_name: str = "") -> Any
 def _sight_back(memory: Memory, event: SightBack) -> Memory:
     finding = replace(memory.findings[event.name], since_ms=event.since_ms, lost_ms=0, is_gone=False)
     return _with(memory, finding)
+
+
+def _others_moved(memory: Memory, event: OthersMoved) -> Memory:
+    if not event.moves:
+        return replace(memory, others=event)
+    kept = {name: at_ms for name, at_ms in memory.foreign_ms.items() if at_ms > event.at_ms - KEPT_MS}
+    return replace(memory, others=event, foreign_ms=kept | dict.fromkeys(event.moves, event.at_ms))
 
 
 def _measured(memory: Memory, event: DisksMeasured) -> Memory:
@@ -573,7 +582,7 @@ TAKEN_IN: Mapping[type[Event], Callable[[Memory, Any], Memory]] = MappingProxyTy
     OutagesPlanned: _outages_planned,
     BrokerCame: _came,
     ReplicasHeld: _held,
-    OthersMoved: lambda memory, event: replace(memory, others=event),
+    OthersMoved: _others_moved,
     DisksMeasured: _measured,
     SyncChanged: _sync_changed,
     FindingMoved: _moved,

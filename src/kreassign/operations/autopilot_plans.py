@@ -14,7 +14,7 @@ from kreassign.admin import AdminClient
 from kreassign.autopilot.detectors import DETECTORS, astray, flapping, price_of, relief_bytes, use_of
 from kreassign.autopilot.events import Name, PlanLoads, Planned
 from kreassign.autopilot.followers import slow_brokers
-from kreassign.autopilot.gates import most_bytes_per_day, overspent, resting, stale_text, together
+from kreassign.autopilot.gates import most_bytes_per_day, overspent, resting, spared, stale_text, together
 from kreassign.autopilot.memory import MOST_REPLACED, Memory
 from kreassign.autopilot.observation import Observation
 from kreassign.autopilot.policy import Kind, Policy
@@ -62,6 +62,12 @@ def _lost_on(name: Name, also: Also) -> plan_tasks.Repair:
     return plan_tasks.Repair(racks=False, replication_factors=False, lost_on=(name.broker, *also))
 
 
+def _filling_tasks(name: Name, look: Look, also: Also) -> tuple[plan_tasks.Task, ...]:
+    """Without partitions that were moved lately, else with them."""
+    whole = plan_tasks.AddBrokers((name.broker, *also))
+    return (replace(whole, without=tired), whole) if (tired := spared(look)) else (whole,)
+
+
 ROOMY = 0.7
 """Used share up to which a directory takes what another one of its broker has too much."""
 
@@ -70,7 +76,7 @@ TASKS: Mapping[Kind, Callable[[Name, Look, Also], tuple[plan_tasks.Task, ...]]] 
     Kind.DISK_FILLS: _disk_tasks,
     Kind.DIRECTORY_FAILED: lambda name, _, also: (_lost_on(name, also),),
     Kind.PLACEMENT: lambda _, look, __: (plan_tasks.Repair(without=resting(look, Kind.PLACEMENT)),),
-    Kind.NEW_BROKER: lambda name, _, also: (plan_tasks.AddBrokers((name.broker, *also)),),
+    Kind.NEW_BROKER: _filling_tasks,
     Kind.SLOW_BROKER: lambda name, *_: (plan_tasks.DemoteBrokers((name.broker,)),),
     Kind.BAND_LEFT: lambda _, look, __: (plan_tasks.Rebalance(without=resting(look, Kind.BAND_LEFT)),),
 })  # fmt: skip
@@ -132,13 +138,19 @@ def plan_repair(
         with unforeseen_named():
             return make_plan(inputs, task, PlanRequest(rate_bytes_per_s=policy.runs.throttle), lambda _: alive())
 
-    also, left = together(look, name), _rest_text(name, look)
-    tasks = TASKS[name.kind](name, look, also)
-    outcome = _first(tasks, made)
-    if also and overspent(look, outcome.evaluation.moved_bytes):
-        also, tasks = (), TASKS[name.kind](name, look, ())
-        outcome = _first(tasks, made)
-    repair = tasks[-1]
+    def planned_with(also: Also) -> tuple[Outcome, plan_tasks.Task]:
+        tasks = TASKS[name.kind](name, look, also)
+        least = FILLED * _share_bytes(now) * (1 + len(also)) if name.kind is Kind.NEW_BROKER else 0.0
+        return _first(tasks, made, least), tasks[-1]
+
+    also, joint = together(look, name), None
+    if also:
+        with suppress(InputError, Infeasible, IllegalPlan):
+            joint = planned_with(also)
+        if joint is None or overspent(look, joint[0].evaluation.moved_bytes):
+            also, joint = (), None
+    outcome, repair = joint or planned_with(())
+    left = _rest_text(name, look, frozenset(outcome.plan.replicas))
     if isinstance(repair, plan_tasks.Repair) and (long := _too_long(outcome, look, inputs)):
         taken = frozenset(outcome.plan.replicas) - long
         outcome = made(replace(repair, without=frozenset(one.topic_partition for one in now.placed) - taken))
@@ -167,20 +179,29 @@ def _price_text(name: Name, look: Look, also: Also) -> tuple[str, ...]:
     return tuple(f"{f'of broker {one}, ' * bool(also)}when it was planned: {price}" for one, price in prices)
 
 
-def _rest_text(name: Name, look: Look) -> tuple[str, ...]:
+def _rest_text(name: Name, look: Look, moves: frozenset[TopicPartition]) -> tuple[str, ...]:
     """A sentence on partitions of the finding that its plan leaves alone, since they were moved lately; or nothing."""
     there, shown = frozenset(one.topic_partition for one in look.now.placed), _shown(name, look)
-    tired = resting(look, name.kind) & (there if shown is None else shown)
+    lately = spared(look) if name.kind is Kind.NEW_BROKER else resting(look, name.kind)
+    tired = frozenset() if lately & moves else lately & (there if shown is None else shown)
     rest = format_seconds(look.policy.care.rest)
     return (f"left to rest, for they were moved within {rest}: {some_of(sorted(tired), SHOWN)}",) if tired else ()
 
 
-def _first(tasks: Sequence[plan_tasks.Task], made: Callable[[plan_tasks.Task], Outcome]) -> Outcome:
-    """Plan the first task that moves anything; the last one's plan or error where none does."""
+FILLED = 0.5
+"""Part of its share with which a new broker is filled well enough by partitions that were not moved lately."""
+
+
+def _share_bytes(now: Observation) -> float:
+    return now.held_bytes / max(1, len(now.live))
+
+
+def _first(tasks: Sequence[plan_tasks.Task], made: Callable[[plan_tasks.Task], Outcome], least_bytes: float) -> Outcome:
+    """Plan the first task that moves anything, and so many bytes; the last one's plan or error where none does."""
     for task in tasks[:-1]:
         with suppress(Infeasible, IllegalPlan):
             found = made(task)
-            if found.plan.replicas:
+            if found.plan.replicas and found.evaluation.moved_bytes >= least_bytes:
                 return found
     return made(tasks[-1])
 

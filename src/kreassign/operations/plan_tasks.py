@@ -119,10 +119,14 @@ class Relieve:
 
 @dataclass(frozen=True, slots=True)
 class AddBrokers:
-    """Move replicas to new brokers; with `mixed` between the others too."""
+    """Move replicas to new brokers, and with `mixed` between the others too.
+
+    Partitions `without` which it is to do stay.
+    """
 
     brokers: tuple[int, ...]
     mixed: bool = False
+    without: frozenset[TopicPartition] = frozenset()
 
     @property
     def name(self) -> str:
@@ -131,7 +135,7 @@ class AddBrokers:
 
     def pose(self, inputs: Inputs) -> Posed:
         """Let replicas move to the new brokers."""
-        return Posed(tasks.add_brokers(inputs.problem, self.brokers, only_onto=not self.mixed))
+        return Posed(tasks.add_brokers(inputs.problem, self.brokers, only_onto=not self.mixed, without=self.without))
 
 
 @dataclass(frozen=True, slots=True)

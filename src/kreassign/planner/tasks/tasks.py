@@ -37,6 +37,10 @@ def rebalance(problem: Problem, topics: TopicChoice | None = None, without: Coll
         problem = replace(problem, rules=replace(problem.rules, repair_sets=True, leaves_rest=True))
     if topics is not None:
         problem = movable_only(problem, topics.of(problem.partitions), Hold.NOT_CHOSEN)
+    return _leaving_alone(problem, without)
+
+
+def _leaving_alone(problem: Problem, without: Collection[TopicPartition]) -> Problem:
     return movable_only(problem, ~_named(problem.partitions, without), Hold.STAYS) if without else problem
 
 
@@ -85,14 +89,17 @@ def _in_directory(problem: Problem, chosen: BoolArray, path: str) -> BoolArray:
     return within if within.any() else theirs
 
 
-def add_brokers(problem: Problem, ids: Iterable[int], *, only_onto: bool = True) -> Problem:
-    """Fill the brokers with these ids to their share.
+def add_brokers(
+    problem: Problem, ids: Iterable[int], *, only_onto: bool = True, without: Collection[TopicPartition] = ()
+) -> Problem:
+    """Fill the brokers with these ids to their share; partitions `without` which it is to do stay.
 
     `only_onto` lets replicas move only to them; without it the plan balances the rest of the cluster too.
     Raises InputError for an unknown broker.
     """
     brokers = problem.brokers
     chosen = chosen_brokers(brokers, ids)
+    problem = _leaving_alone(problem, without)
     if not only_onto:
         return problem
     return replace(problem, brokers=replace(brokers, may_receive=brokers.may_receive & chosen))
