@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from kreassign.autopilot.core import symptoms
 from kreassign.autopilot.events import FindingMoved, Name, Result
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Outage
@@ -13,7 +14,7 @@ from kreassign.autopilot.observation import Known, Observation, Unknown
 from kreassign.autopilot.policy import Kind
 from tests.autopilot.test_judgement import FULL_3, SLOW_3, lagging
 from tests.autopilot.test_scenarios import ACT, GONE_3, LISTS, outages
-from tests.autopilot.values import DAY, HOUR, MINUTE, Watched, cluster
+from tests.autopilot.values import DAY, GIGABYTE, HOUR, MINUTE, Watched, cluster
 
 WEEK_MS = 7 * DAY * 1000
 EMPTY_9 = Name(Kind.NEW_BROKER, "broker 9")
@@ -111,6 +112,43 @@ def test_catching_up_is_no_growth_of_a_disk(*, grows_too: bool) -> None:
     assert FULL_3 not in watched.memory.findings
     watched.watch(4 * HOUR, every_s=300)
     assert (FULL_3 in watched.memory.findings) is grows_too
+
+
+def test_a_disk_that_fills_says_when_with_the_error_of_that() -> None:
+    """It grows by 8 and 12 GB, hour by hour in turn."""
+
+    def world(now_s: float) -> Observation:
+        hours = int(now_s // HOUR)
+        return cluster(0, LISTS, used={3: 0.5 + 0.01 * hours + 0.002 * (hours % 2)})
+
+    watched = Watched("[disk-fills]\n", world)
+    watched.watch(8 * HOUR, every_s=300)
+    told = "it is 56% full, full in 44 h (37 to 55 h) by its growth of 10 GB/h ± 1.96 GB/h"
+    assert watched.memory.findings[FULL_3].seen == told
+
+
+@pytest.mark.parametrize("is_passing", [False, True])
+def test_a_band_that_growth_closes_by_tomorrow_is_left_alone(*, is_passing: bool) -> None:
+    """Broker 5 is fullest, and does not grow; the others do, in one case, and will have as much tomorrow."""
+
+    def world(now_s: float) -> Observation:
+        others = 0.42 + 0.008 * min(now_s / HOUR, 30) * is_passing
+        return cluster(0, LISTS, used={**dict.fromkeys(range(9), others), 5: 0.75})
+
+    watched = Watched("[band-left]\n", world)
+    watched.watch(10 * HOUR, every_s=300)
+    told = [one for one in watched.messages if one.name == Name(Kind.BAND_LEFT, "cluster")]
+    assert len(told) == (not is_passing)
+
+
+def test_a_dead_broker_shows_what_catching_up_would_copy() -> None:
+    def world(now_s: float) -> Observation:
+        size_bytes = GIGABYTE + round(now_s / HOUR * GIGABYTE / 10)
+        return cluster(0, LISTS, down=[3] if now_s >= HOUR else [], size_bytes=size_bytes)
+
+    watched = Watched("[care]\n", world)
+    watched.watch(3 * HOUR, every_s=300)
+    assert ", catching up 1.2 GB at least; it was never down before" in symptoms(watched.last_look)[GONE_3].seen
 
 
 @pytest.mark.parametrize(("fresh", "filled"), [(1, False), (2, True)])

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from kreassign.autopilot.core import EndRun, HoldRun, PauseRun, PlanRepair, ReleaseRun, ResumeRun
-from kreassign.autopilot.detectors import growth_of
 from kreassign.autopilot.events import (
     ApprovalAsked,
     ApprovalsJudged,
@@ -32,6 +31,7 @@ from kreassign.autopilot.events import (
     WentOn,
 )
 from kreassign.autopilot.gates import many_text, resting
+from kreassign.autopilot.growth import NO_GROWTH, growth_of
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import BACK_OFF_MS, Act, Finding, Memory, Outage, Replaced, memory_of, remember
 from kreassign.autopilot.observation import US, Brake, Known, Observation, RunSeen, Unknown
@@ -405,9 +405,9 @@ def test_a_disk_at_the_limit_is_proposed_once() -> None:
 def test_one_step_is_no_growth(step_at_h: int) -> None:
     past = [(hour * 3_600_000, 100 * GIGABYTE * (1 + (hour >= step_at_h))) for hour in range(8)]
     use = DiskUse(3, "/d0", 200 * GIGABYTE, 1000 * GIGABYTE)
-    assert growth_of(use, past, 8 * 3_600_000) == 0.0
+    assert growth_of(use, past, 8 * 3_600_000) == NO_GROWTH
     steady = [(hour * 3_600_000, hour * GIGABYTE) for hour in range(8)]
-    assert growth_of(use._replace(used_bytes=8 * GIGABYTE), steady, 8 * 3_600_000) == GIGABYTE
+    assert growth_of(use._replace(used_bytes=8 * GIGABYTE), steady, 8 * 3_600_000) == (GIGABYTE, 0.0)
 
 
 def offline(now: Observation, broker: int, isr_of: Mapping[int, tuple[int, ...]]) -> Observation:

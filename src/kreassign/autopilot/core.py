@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from kreassign.autopilot.detectors import DETECTORS, use_of
+from kreassign.autopilot.detectors import DETECTORS
 from kreassign.autopilot.events import (
     CLUSTER,
     BrokerCame,
@@ -44,6 +44,7 @@ from kreassign.autopilot.events import (
     WindowsLifted,
 )
 from kreassign.autopilot.followers import catching_up, sync_changed
+from kreassign.autopilot.gains import gained
 from kreassign.autopilot.gates import (
     KNOWN_OF,
     REDUNDANCY,
@@ -66,8 +67,9 @@ from kreassign.autopilot.gates import (
     unread,
     window_text,
 )
+from kreassign.autopilot.growth import use_of
 from kreassign.autopilot.lifecycle import STEPS, Evidence, NextAction, State
-from kreassign.autopilot.memory import MOST_TOLD, SILENT_MS, Act, Finding, Memory, remember
+from kreassign.autopilot.memory import MOST_TOLD, SILENT_MS, Act, Finding, Memory, last_act, remember
 from kreassign.autopilot.observation import Known, Observation, RunSeen
 from kreassign.autopilot.policy import Kind, Level, Policy
 from kreassign.autopilot.rehearsals import counts_still
@@ -367,8 +369,8 @@ def _facts(memory: Memory, now: Observation, policy: Policy) -> Iterator[Event]:
         is_witnessed = memory.read_ms is not None and abs(now.at_ms - memory.read_ms) <= MISSED_MS
         if memory.read_ms is not None and not is_witnessed:
             yield from _unseen(memory, now.at_ms, now.at_ms - memory.read_ms, went_on=went_on)
-        gone = sorted(now.down - memory.away.keys())
-        yield from (BrokerWent(now.at_ms, broker, is_witnessed) for broker in gone)
+        for broker in sorted(now.down - memory.away.keys()):
+            yield BrokerWent(now.at_ms, broker, is_witnessed, now.held_by(broker) if is_witnessed else None)
         brokers, racks = tuple(sorted(now.replica_counts)), {**memory.racks, **now.racks}
         held = ReplicasHeld(now.at_ms, brokers, tuple(racks.get(one, "") for one in brokers))
         if not now.unread_topics and (memory.held is None or replace(memory.held, at_ms=now.at_ms) != held):
@@ -457,6 +459,7 @@ def _step(decided: Decision, look: Look, name: Name, symptom: Symptom | None) ->
             seen = finding.seen if symptom is None else symptom.seen
             is_new = symptom is not None and symptom.is_urgent and to is State.TOLD
             is_urgent = is_new or finding.urgent_ms is not None
+            _note_gain(decided, look, finding)
             decided.note(FindingMoved(at_ms, name, to, f"the evidence is {evidence}", seen, is_urgent=is_urgent))
         FOLLOW[action](Stepped(decided, look, decided.memory.findings[name], symptom))
         if to is finding.state or to is State.CLOSED:
@@ -471,6 +474,19 @@ def _step(decided: Decision, look: Look, name: Name, symptom: Symptom | None) ->
         decided.messages.append(Message(name, f"{name}: it is urgent now: {symptom.seen}", finding.why, _COMMANDS))
     elif finding.urgent_ms is not None and not symptom.is_urgent and at_ms - finding.urgent_ms >= URGENT_MS:
         decided.note(FindingMoved(at_ms, name, finding.state, finding.why, symptom.seen))
+
+
+def _note_gain(decided: Decision, look: Look, finding: Finding) -> None:
+    """Write down what a repair has gained when it has settled."""
+    if finding.state is State.SETTLING and (gain := gained(look, last_act(decided.memory, finding.name))):
+        decided.note(gain)
+
+
+def _gain_text(step: Stepped) -> str:
+    """What people are told of the repair of a finding, since it is there, with the finding itself."""
+    act = last_act(step.decided.memory, step.name)
+    is_of_this = act is not None and act.begun_ms >= step.finding.since_ms
+    return f"; its repair: {act.account}" if act is not None and act.gain and is_of_this else ""
 
 
 def _tell_growth(decided: Decision, look: Look, finding: Finding, symptom: Symptom) -> None:
@@ -531,6 +547,7 @@ class Stepped(NamedTuple):
 
     def move(self, to: State, why: str) -> None:
         """Move the finding once more."""
+        _note_gain(self.decided, self.look, self.finding)
         is_urgent = self.finding.urgent_ms is not None
         self.decided.note(FindingMoved(self.look.now.at_ms, self.name, to, why, self.seen, is_urgent=is_urgent))
 
@@ -563,7 +580,8 @@ def _tell_over(step: Stepped) -> None:
         is_idle = is_broker and not any(one.leader == name.broker for one in now.placed)
         if is_idle and name.broker in now.live & now.replica_counts.keys():
             over, commands = "it is in sync again, and leads nothing any more", (LEADERS_BACK,)
-        step.decided.messages.append(Message(name, f"{name}: {over}", step.finding.seen, commands, is_over=True))
+        why = f"{step.finding.seen}{_gain_text(step)}"
+        step.decided.messages.append(Message(name, f"{name}: {over}", why, commands, is_over=True))
 
 
 def _over_text(now: Observation, name: Name) -> str:
@@ -608,14 +626,14 @@ def _end_run(step: Stepped) -> None:
 
 def _judge_repair(step: Stepped) -> None:
     assert step.symptom is not None, "only what is there is ripe"
-    repair = [one for one in step.decided.memory.acts if one.name == step.name][-1:]
-    still = step.symptom.partitions
-    if still is not None and not any(still.intersection(one.moves) for one in repair):
+    repair, still = last_act(step.decided.memory, step.name), step.symptom.partitions
+    if still is not None and (repair is None or not still.intersection(repair.moves)):
         step.move(State.TOLD, "it is there with partitions that its repair did not move: it is planned again")
     elif step.state_age_ms >= step.look.policy.care.settle * 1000:
         why = "it is still there after its repair: look into it"
         step.move(State.GIVEN_UP, why)
-        step.decided.messages.append(Message(step.name, f"{step.name}: {why}", step.seen, _COMMANDS))
+        told = Message(step.name, f"{step.name}: {why}", f"{step.seen}{_gain_text(step)}", _COMMANDS)
+        step.decided.messages.append(told)
 
 
 def _reconsider(step: Stepped) -> None:

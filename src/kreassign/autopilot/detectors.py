@@ -19,15 +19,14 @@ Where that which would show a symptom was not read, the row is blind for it, and
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from itertools import pairwise
-from statistics import median
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from kreassign.autopilot.events import CLUSTER, DiskUse, Name, Result
+from kreassign.autopilot.events import CLUSTER, Name, Result
 from kreassign.autopilot.followers import sees_slow, slow_broker
+from kreassign.autopilot.growth import growths_of, use_of
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import MOST_REPLACED, OFTEN, OUTAGES_KEPT, UNBEGUN, Memory
 from kreassign.autopilot.observation import Observation, Unknown, last_copies
@@ -44,9 +43,9 @@ from kreassign.autopilot.symptoms import (
 )
 from kreassign.autopilot.write_times import SUBJECT, unread_text
 from kreassign.errors import InputError
-from kreassign.model import NO_LEADER, LogDir, Partition
+from kreassign.model import NO_LEADER, Partition
 from kreassign.model.disks import HELD, disks
-from kreassign.model.text import DAY_MS, HOUR_MS, counted, format_amount, format_seconds
+from kreassign.model.text import DAY_MS, counted, format_amount, format_seconds
 
 
 class Detector(NamedTuple):
@@ -166,7 +165,8 @@ class Price(NamedTuple):
 
     `waiting_bytes` is the expected loss of the next hour in copied bytes, `copying_bytes` what copying wastes by the
     probability that the broker returns in that hour. Of its past outages, `longer` lasted longer than this one does
-    now, and `soon` of those ended within the next hour.
+    now, and `soon` of those ended within the next hour. Its replicas grew by `catch_up_bytes` since it went, which is
+    the least that it copies when it is back; None where that is not known.
     """
 
     replicas: int
@@ -181,6 +181,7 @@ class Price(NamedTuple):
     unsized: int = 0
     longer: int = 0
     soon: int = 0
+    catch_up_bytes: int | None = None
 
     def __str__(self) -> str:
         alone = self.last_copies - self.offline
@@ -191,13 +192,15 @@ class Price(NamedTuple):
         )
         at_risk = ", ".join(filter(None, risks)) or "none alone"
         more = " and more" if self.outages >= OUTAGES_KEPT else ""
+        least = self.catch_up_bytes
+        catch_up = "" if least is None else f", catching up {format_amount(least, 'B')} at least"
         past = (
             f"it came back {counted(self.outages, 'time')}{more} before" if self.outages else "it was never down before"
         )
         return (
             f"{counted(self.replicas, 'replica')} ({at_risk}); copying them takes {format_amount(self.held_bytes, 'B')}"
-            f" and {self.hours:.1f} h; {past}, so that it is back within the hour with {self.returns:.0%}: waiting for "
-            f"that is worth {format_amount(self.copying_bytes, 'B')}, and costs "
+            f" and {self.hours:.1f} h{catch_up}; {past}, so that it is back within the hour with {self.returns:.0%}: "
+            f"waiting for that is worth {format_amount(self.copying_bytes, 'B')}, and costs "
             f"{format_amount(self.waiting_bytes, 'B')} of risk"
         )
 
@@ -226,16 +229,15 @@ def price_of(look: Look, broker: int, since_ms: int) -> Price:
     hours, offline = size / max(1, rate) / 3600, sum(one.leader == NO_LEADER for one in held)
     unsized = sum(one.topic_partition not in look.now.sizes for one in held)
     waste = returns * size
+    before = look.memory.went_with.get(broker)
+    catch_up = None if before is None or unsized else max(0, size - before)
     return Price(
         len(held), size, last_copies(alone), hours, returns, risk, waste, len(past), offline, unsized, len(longer),
-        len(soon),
+        len(soon), catch_up,
     )  # fmt: skip
 
 
 # Disks that fill, and directories that failed.
-
-GROWN_OVER_MS = 6 * HOUR_MS
-"""Growth is measured over so long at least."""
 
 CLOSED_BELOW = 0.03
 """A finding about a share goes back to the state before only when the share is so much below the limit."""
@@ -244,7 +246,7 @@ CLOSED_BELOW = 0.03
 def _disk_fills(look: Look) -> Iterator[Symptom]:
     policy = look.policy.disk_fills
     states = {one.name.subject: one.state for one in look.memory.open if one.name.kind is Kind.DISK_FILLS}
-    past = past_uses(look.memory, since_ms=_moved_until(look))
+    growths = growths_of(look)
     for broker, dirs in look.now.directories():
         for one in dirs:
             use = use_of(broker, one)
@@ -252,16 +254,16 @@ def _disk_fills(look: Look) -> Iterator[Symptom]:
                 continue
             subject = f"broker {broker}:{one.path}"
             share = use.used_bytes / use.total_bytes
-            growth = growth_of(use, past[broker, one.path], look.now.at_ms)
-            left_s = (use.total_bytes - use.used_bytes) / growth * 3600 if growth > 0 else NEVER_S
+            growth, free = growths[broker, one.path], use.total_bytes - use.used_bytes
+            left_s = growth.hours_for(free) * 3600
             least = policy.tell_share - (CLOSED_BELOW if subject in states else 0)
             due_share = policy.propose_share - (CLOSED_BELOW if states.get(subject) is State.PROPOSED else 0)
             if share < least and left_s > policy.tell_within:
                 continue
             is_urgent = share >= policy.urgent_share or left_s <= policy.urgent_within
             is_due = share >= due_share or is_urgent
-            soon = f", full in {left_s / 3600:.0f} h by its growth of {format_amount(growth, 'B')}/h"
-            seen = f"it is {share:.0%} full{soon if left_s < NEVER_S else ', and does not grow'}"
+            soon = f", {growth.text_for(free)}" if left_s < NEVER_S else ", and does not grow"
+            seen = f"it is {share:.0%} full{soon}"
             usual = patience(Kind.DISK_FILLS, look.policy)
             yield Symptom(subject, seen, *(usual if is_due else usual._replace(propose_s=NEVER_S)), is_urgent=is_urgent)
 
@@ -280,59 +282,10 @@ def relief_bytes(look: Look, broker: int, path: str) -> int:
     if use is None:
         raise InputError(f"nobody knows what {path} of broker {broker} holds")
     policy = look.policy.disk_fills
-    past = past_uses(look.memory, since_ms=_moved_until(look))[broker, path]
-    grown = growth_of(use, past, look.now.at_ms) * policy.tell_within / 3600
+    grown = growths_of(look)[broker, path].bytes_per_hour * policy.tell_within / 3600
     by_share = (policy.tell_share - EASED_BELOW) * use.total_bytes
     by_growth = use.total_bytes / (1 + grown / max(1, use.used_bytes))
     return max(0, use.used_bytes - round(max(0.0, min(by_share, by_growth))))
-
-
-def use_of(broker: int, log_dir: LogDir) -> DiskUse | None:
-    """Use of a working directory that reports its size."""
-    if log_dir.error is not None or not log_dir.total_bytes or log_dir.usable_bytes is None:
-        return None
-    return DiskUse(broker, log_dir.path, log_dir.total_bytes - log_dir.usable_bytes, log_dir.total_bytes)
-
-
-def _moved_until(look: Look) -> float:
-    """Time until which repairs or others copied: what disks got by that is no growth."""
-    copied = (one for one in look.memory.acts if one.copied_bytes)
-    ends = [look.now.at_ms if one.ended_ms is None else one.ended_ms for one in copied]
-    return max([*ends, 0 if look.memory.others is None else look.memory.others.at_ms])
-
-
-def past_uses(memory: Memory, since_ms: float) -> Mapping[tuple[int, str], list[tuple[int, int]]]:
-    """Times and used bytes of each directory, by broker and path, as they were measured since then.
-
-    What a broker gets while it catches up is no growth: only later measurements count.
-    """
-    found: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
-    for measured in (one for one in memory.disks if one.at_ms >= since_ms):
-        for disk in measured.disks:
-            if disk.broker in measured.catching_up:
-                found[disk.broker, disk.path].clear()
-            else:
-                found[disk.broker, disk.path].append((measured.at_ms, disk.used_bytes))
-    return found
-
-
-def growth_of(use: DiskUse, past: Sequence[tuple[int, int]], at_ms: int) -> float:
-    """Bytes an hour by which a directory grows, since the first measurement that counts; 0 where none is old enough.
-
-    The median of what was added from measurement to measurement counts where it is less than the mean: what was moved
-    there at once does not go on.
-    """
-    old = [index for index, (then_ms, _) in enumerate(past) if at_ms - then_ms >= GROWN_OVER_MS]
-    if not old:
-        return 0.0
-    points = [*past[old[-1] :], (at_ms, use.used_bytes)]
-    steps = [
-        (after - before) / (after_ms - before_ms) * HOUR_MS
-        for (before_ms, before), (after_ms, after) in pairwise(points)
-        if after_ms > before_ms
-    ]
-    mean = (points[-1][1] - points[0][1]) / (points[-1][0] - points[0][0]) * HOUR_MS
-    return max(0.0, min(mean, median(steps)))
 
 
 def _directory_failed(look: Look) -> Iterator[Symptom]:
@@ -420,22 +373,47 @@ def _new_broker(look: Look) -> Iterator[Symptom]:
 # Load: bands, slow brokers, leaders.
 
 
+class Fullest(NamedTuple):
+    """The broker that holds most for its room, as a multiple of the mean of all, and the share of the room that is."""
+
+    broker: int
+    times: float
+    mean: float
+
+
+def fullest_brokers(look: Look) -> tuple[Fullest, Fullest] | None:
+    """The fullest broker now, and as it will be in 24 hours by its growth and that of the others; None for under two.
+
+    Kafka reports what is held, not what comes in: the peak of tomorrow is that of a growth in a straight line.
+    """
+    growths, held, ahead, room = growths_of(look), Counter[int](), Counter[int](), Counter[int]()
+    for broker, dirs in look.now.directories():
+        for use in (use_of(broker, one) for one, *_ in disks(dirs, HELD)):
+            if use is not None:
+                held[broker] += use.used_bytes
+                ahead[broker] += use.used_bytes + round(24 * growths[broker, use.path].bytes_per_hour)
+                room[broker] += use.total_bytes
+    if len(room) < 2:
+        return None
+    means = [sum(one.values()) / sum(room.values()) for one in (held, ahead)]
+    now, then = (
+        {one: each[one] / room[one] / (mean or 1.0) for one in room}
+        for each, mean in zip((held, ahead), means, strict=True)
+    )
+    fullest = max(now, key=lambda broker: (now[broker], -broker))
+    return Fullest(fullest, now[fullest], means[0]), Fullest(fullest, then[fullest], means[1])
+
+
 def _band_left(look: Look) -> Iterator[Symptom]:
-    policy = look.policy.band_left
-    uses = [
-        [use for one, *_ in disks(dirs, HELD) if (use := use_of(broker, one)) is not None]
-        for broker, dirs in look.now.directories()
-    ]
-    held = {found[0].broker: sum(one.used_bytes for one in found) for found in uses if found}
-    room = {found[0].broker: sum(one.total_bytes for one in found) for found in uses if found}
-    if len(held) < 2 or max(held[broker] / room[broker] for broker in held) < policy.ignore_below:
+    policy, found = look.policy.band_left, fullest_brokers(look)
+    if found is None:
         return
-    mean = sum(held.values()) / sum(room.values())
-    over = {broker: held[broker] / room[broker] / mean for broker in held}
-    fullest = max(over, key=lambda broker: (over[broker], -broker))
-    if over[fullest] >= policy.find_at:
-        seen = f"broker {fullest} holds {over[fullest]:.2f} times the mean of {mean:.0%}"
-        yield Symptom(CLUSTER, seen, *patience(Kind.BAND_LEFT, look.policy))
+    now, tomorrow = found
+    if now.times * now.mean < policy.ignore_below or min(now.times, tomorrow.times) < policy.find_at:
+        return
+    seen = f"broker {now.broker} holds {now.times:.2f} times the mean of {now.mean:.0%}"
+    grows = f", and {tomorrow.times:.2f} times tomorrow by what disks grow" if tomorrow.times != now.times else ""
+    yield Symptom(CLUSTER, f"{seen}{grows}", *patience(Kind.BAND_LEFT, look.policy))
 
 
 def astray(look: Look) -> list[Partition]:

@@ -133,11 +133,15 @@ class Looked:
 
 @dataclass(frozen=True, slots=True)
 class BrokerWent:
-    """A broker is not live any more; unless it `is_witnessed`, it went at any time before."""
+    """A broker is not live any more; unless it `is_witnessed`, it went at any time before.
+
+    Its replicas had `held_bytes` then; None where that is not known.
+    """
 
     at_ms: int
     broker: int
     is_witnessed: bool = True
+    held_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,7 +351,7 @@ class GatesJudged:
 class RunBegan:
     """The run of a repair is about to begin, in windows or `at_any_time`; written before anything is sent.
 
-    It repairs findings of the same kind about the brokers `also`, too.
+    It repairs findings of the same kind about the brokers `also`, too. `before` is the amount that it is to change.
     """
 
     at_ms: int
@@ -358,6 +362,16 @@ class RunBegan:
     at_any_time: bool = False
     seconds: float | None = None
     also: tuple[int, ...] = ()
+    before: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Gained:
+    """The amount that the last repair of a finding was to change, before it and now that it has settled."""
+
+    at_ms: int
+    name: Name
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -474,5 +488,5 @@ Event = (
     Began | WentOn | Looked | BrokerWent | BrokerCame | OutagesPlanned | ReplicasHeld | OthersMoved | DisksMeasured
     | FindingMoved | SightLost | SightBack | Planned | NotPlanned | ApprovalAsked | ApprovalsJudged | GatesJudged
     | RunBegan | EndAsked | HoldAsked | PeopleHeld | WindowsLifted | RunEnded | TurnedOff | TurnedOn | Silenced
-    | DigestTold | Resumed | Ended | FileKept | SyncChanged
+    | DigestTold | Resumed | Ended | FileKept | SyncChanged | Gained
 )  # fmt: skip

@@ -26,6 +26,7 @@ from kreassign.autopilot.events import (
     FileKept,
     FindingMoved,
     Follower,
+    Gained,
     GatesJudged,
     HoldAsked,
     Looked,
@@ -108,7 +109,8 @@ class Act(NamedTuple):
     """A repair that ran, or runs (`ended_ms` is None); it `is_approved` where people had signed its plan.
 
     `copied_bytes` are what it is to copy as long as it runs, and what it copied afterwards. Times count pauses, too. It
-    repairs findings of its kind about the brokers `also`, too.
+    repairs findings of its kind about the brokers `also`, too. `before` is the amount that it is to change, `gain` that
+    and the amount once it has settled.
     """
 
     name: Name
@@ -127,6 +129,8 @@ class Act(NamedTuple):
     promised_bytes: int = 0
     promised_s: float | None = None
     also: tuple[int, ...] = ()
+    before: str = ""
+    gain: str = ""
 
     @property
     def names(self) -> tuple[Name, ...]:
@@ -140,13 +144,14 @@ class Act(NamedTuple):
 
     @property
     def account(self) -> str:
-        """Sentence on bytes and time, achieved against promised; only the promise while it runs."""
+        """Sentence on bytes and time, achieved against promised, and on what was gained; only the promise at first."""
         time = "" if self.promised_s is None else f" and {rough_span(self.promised_s)}"
         promised = f"{format_amount(self.promised_bytes, 'B')}{time} promised"
         if self.ended_ms is None or self.result in UNBEGUN:
             return promised
         spent = rough_span((self.ended_ms - self.begun_ms) / 1000)
-        return f"{format_amount(self.copied_bytes, 'B')} copied in {spent}, {promised}"
+        gain = f"; gained: {self.gain}" if self.gain else ""
+        return f"{format_amount(self.copied_bytes, 'B')} copied in {spent}, {promised}{gain}"
 
     def runs_since(self, at_ms: int) -> bool:
         """True if it ran after this time, or runs."""
@@ -191,8 +196,9 @@ class Memory:
     """All that the autopilot remembers of a cluster.
 
     `read_ms` is the time of the last look that read the brokers. `away` has brokers that are down, with the time since
-    which that is known; those that are `unwitnessed` may have gone at any time before. `planned` are down and in
-    maintenance, `overdue` are down still since their maintenance ended, or since others that went with them are back.
+    which that is known; those that are `unwitnessed` may have gone at any time before. `went_with` has the bytes of
+    their replicas at that time, where known. `planned` are down and in maintenance, `overdue` are down still since
+    their maintenance ended, or since others that went with them are back.
     `drained` has brokers that others emptied while they were live, with the time; one that holds replicas again is not.
     `replaced` are brokers that were gone for long. `behind` has followers that fell out of sync, as written at
     `sync_ms`, and `fell_ms` the last times within 24 hours at which these and others fell so. `foreign_ms` has
@@ -206,6 +212,7 @@ class Memory:
     findings: Mapping[Name, Finding] = field(default_factory=dict)
     away: Mapping[int, int] = field(default_factory=dict)
     unwitnessed: frozenset[int] = frozenset()
+    went_with: Mapping[int, int] = field(default_factory=dict)
     planned: frozenset[int] = frozenset()
     overdue: Mapping[int, int] = field(default_factory=dict)
     outages: tuple[Outage, ...] = ()
@@ -290,6 +297,11 @@ def memory_of(events: Iterable[Event]) -> Memory:
     return memory
 
 
+def last_act(memory: Memory, name: Name) -> Act | None:
+    """The last repair of a finding."""
+    return next((one for one in reversed(memory.acts) if one.name == name), None)
+
+
 def _with(memory: Memory, finding: Finding) -> Memory:
     return replace(memory, findings={**memory.findings, finding.name: finding})
 
@@ -342,6 +354,13 @@ def _sight_back(memory: Memory, event: SightBack) -> Memory:
     return _with(memory, finding)
 
 
+def _gained(memory: Memory, event: Gained) -> Memory:
+    acts = list(memory.acts)
+    last = max(place for place, one in enumerate(acts) if one.name == event.name)
+    acts[last] = acts[last]._replace(gain=event.text)
+    return replace(memory, acts=tuple(acts))
+
+
 def _others_moved(memory: Memory, event: OthersMoved) -> Memory:
     if not event.moves:
         return replace(memory, others=event)
@@ -370,7 +389,7 @@ def _began(memory: Memory, event: RunBegan) -> Memory:
         Act(
             event.name, event.run_id, event.at_ms, event.copied_bytes, event.moves, at_any_time=event.at_any_time,
             is_approved=_is_approved(before), promised_bytes=event.copied_bytes, promised_s=event.seconds,
-            also=event.also,
+            also=event.also, before=event.before,
         )
     )  # fmt: skip
     waited = replace(before, problem="", gates=None)
@@ -384,7 +403,9 @@ def _is_approved(finding: Finding) -> bool:
 
 def _went(memory: Memory, event: BrokerWent) -> Memory:
     unwitnessed = memory.unwitnessed | (frozenset() if event.is_witnessed else {event.broker})
-    return replace(memory, away={**memory.away, event.broker: event.at_ms}, unwitnessed=unwitnessed)
+    held = {} if event.held_bytes is None else {event.broker: event.held_bytes}
+    away, went_with = {**memory.away, event.broker: event.at_ms}, memory.went_with | held
+    return replace(memory, away=away, unwitnessed=unwitnessed, went_with=went_with)
 
 
 def _came(memory: Memory, event: BrokerCame) -> Memory:
@@ -395,7 +416,10 @@ def _came(memory: Memory, event: BrokerCame) -> Memory:
     kept = tuple(one for one in outages if one.broker != event.broker or one in last)
     overdue = {broker: at_ms for broker, at_ms in memory.overdue.items() if broker != event.broker}
     unwitnessed = memory.unwitnessed - {event.broker}
-    return replace(memory, away=away, unwitnessed=unwitnessed, overdue=overdue, outages=kept)
+    went_with = {broker: size for broker, size in memory.went_with.items() if broker != event.broker}
+    return replace(
+        memory, away=away, unwitnessed=unwitnessed, went_with=went_with, overdue=overdue, outages=kept
+    )  # fmt: skip
 
 
 def _outages_planned(memory: Memory, event: OutagesPlanned) -> Memory:
@@ -601,6 +625,7 @@ TAKEN_IN: Mapping[type[Event], Callable[[Memory, Any], Memory]] = MappingProxyTy
     ),
     SightBack: _sight_back,
     RunEnded: _ended,
+    Gained: _gained,
     TurnedOff: lambda memory, event: replace(memory, off=event, last_request=event.number),
     TurnedOn: lambda memory, event: replace(memory, off=None, last_request=event.number),
     Silenced: _silenced,

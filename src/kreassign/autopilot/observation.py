@@ -256,6 +256,11 @@ class Observation:
                     found[name] = max(copy.size_bytes, found.get(name, 0))
         return found
 
+    def held_by(self, broker: int) -> int | None:
+        """Bytes of the replicas of a broker, as large as the largest ones of their partitions; None if unknown."""
+        sizes = [self.sizes.get(one.topic_partition) for one in self.holding(broker)]
+        return None if None in sizes else sum(filter(None, sizes))
+
     @property
     def held_bytes(self) -> int:
         """Bytes of all replicas, each as large as the largest one of its partition; 0 for those of unknown size."""

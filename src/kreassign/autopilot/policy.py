@@ -264,7 +264,7 @@ class BandLeft:
     """A broker that has much more than the mean of what brokers hold."""
 
     level: Level = field(default=Level.TELL, metadata=HOW_FAR)
-    find_at: float = _line(FACTOR, 1.25, "Found at this multiple of the mean")
+    find_at: float = _line(FACTOR, 1.25, "Found at this multiple of the mean, now and in 24 hours by what disks grow")
     lasting: float = _line(DURATION, "6h", "Proposed when it lasts so long without a break")
     ignore_below: float = _line(SHARE, 0.30, "Ignored where no broker uses more than this share of its capacity")
 

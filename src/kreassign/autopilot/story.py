@@ -15,6 +15,7 @@ from kreassign.autopilot.events import (
     EndAsked,
     Event,
     FindingMoved,
+    Gained,
     GatesJudged,
     HoldAsked,
     Name,
@@ -138,6 +139,7 @@ TEXTS: Mapping[type[Event], Callable[[Any], tuple[str, str]]] = MappingProxyType
     HoldAsked: lambda one: ("its run is to hold", one.by.why) if one.by else ("its run goes on", ""),
     PeopleHeld: lambda one: (f"{one.by} paused its run" if one.by else "people let its run go on", ""),
     RunEnded: _ended,
+    Gained: lambda one: ("its repair has settled", one.text),
     Silenced: lambda one: (f"silenced by {one.by}", one.why),
 })  # fmt: skip
 """Line for each class of event that is about a finding: the event in words, and its reason."""

@@ -11,10 +11,11 @@ from pathlib import Path
 from types import MappingProxyType
 
 from kreassign.admin import AdminClient
-from kreassign.autopilot.detectors import DETECTORS, astray, flapping, price_of, relief_bytes, use_of
+from kreassign.autopilot.detectors import DETECTORS, astray, flapping, price_of, relief_bytes
 from kreassign.autopilot.events import Name, PlanLoads, Planned
 from kreassign.autopilot.followers import slow_brokers
 from kreassign.autopilot.gates import most_bytes_per_day, overspent, resting, spared, stale_text, together
+from kreassign.autopilot.growth import use_of
 from kreassign.autopilot.memory import MOST_REPLACED, Memory
 from kreassign.autopilot.observation import Observation
 from kreassign.autopilot.policy import Kind, Policy

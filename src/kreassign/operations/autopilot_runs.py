@@ -26,8 +26,10 @@ from kreassign.autopilot.events import (
     RunBegan,
     RunEnded,
 )
+from kreassign.autopilot.gains import standing_before
 from kreassign.autopilot.gates import hours_of
 from kreassign.autopilot.observation import US, Absent, Known, Observation
+from kreassign.autopilot.symptoms import Look
 from kreassign.errors import (
     ClusterBusy,
     ClusterError,
@@ -108,7 +110,7 @@ class RepairRuns:
         if self._decisions.is_dry:
             if not self._is_due_still(order):
                 return
-            self._begin(repairs.planned, "dry-run")
+            self._begin(repairs.planned, "dry-run", now)
             self._decisions.note(
                 RunEnded(self._clock.now_ms(), name, Result.NOT_BEGUN_DRY, repairs.planned.copied_bytes)
             )
@@ -116,7 +118,7 @@ class RepairRuns:
         try:
             if repairs.plan is None:
                 if self._is_due_still(order):
-                    self._elect(repairs.planned)
+                    self._elect(repairs.planned, now)
                 return
             avoid = avoided(self._decisions.memory, name, now)
             request = self._proposals.request(name, repairs.plan, avoid, at_any_time=at_any_time)
@@ -129,7 +131,7 @@ class RepairRuns:
             return
         if not self._is_due_still(order):
             return
-        self._begin(repairs.planned, started.run_id, at_any_time=at_any_time)
+        self._begin(repairs.planned, started.run_id, now, at_any_time=at_any_time)
         self._execute(name, started, repairs.plan)
 
     def _is_due_still(self, order: RunRepair) -> bool:
@@ -138,14 +140,15 @@ class RepairRuns:
         self._decisions.hear()
         return tick(self._decisions.memory, self._decisions.observe(), self._decisions.policy).order == order
 
-    def _begin(self, planned: Planned, run_id: str, *, at_any_time: bool = False) -> None:
+    def _begin(self, planned: Planned, run_id: str, now: Observation, *, at_any_time: bool = False) -> None:
         at_ms = self._clock.now_ms()
+        before = standing_before(Look(now, self._decisions.memory, self._decisions.policy), planned)
         self._decisions.runs.add(run_id)
         self._unsettled.add(run_id)
         self._decisions.note(
             RunBegan(
                 at_ms, planned.name, run_id, planned.copied_bytes, planned.moves, at_any_time, planned.seconds,
-                planned.also,
+                planned.also, before,
             )
         )  # fmt: skip
         what = "would be repaired now" if self._decisions.is_dry else f"is repaired by run {run_id}"
@@ -164,11 +167,11 @@ class RepairRuns:
         self._raise_if_broken(started.run_id)
         self._ended(name, ended)
 
-    def _elect(self, planned: Planned) -> None:
+    def _elect(self, planned: Planned, now: Observation) -> None:
         """Elect preferred leaders in steps, under the lease of the cluster."""
         with sole_change(self._client, self._context, "autopilot", self._clock) as confirm:
             client = confirmed_writes(self._client, confirm)
-            self._begin(planned, ELECTION)
+            self._begin(planned, ELECTION, now)
             size = self._decisions.policy.leaders.step
             failed: dict[TopicPartition, ClusterError] = {}
             for start in range(0, len(planned.moves), size):
