@@ -56,7 +56,8 @@ _WORDS = {
     ),
     Closure.UNSIZED: (
         "it did not report the size of its file systems, as others did",
-        "give its limit for disk under [broker-capacity] of the goals file",
+        # Runs that replan and autopilots read no goals file.
+        "see why it does not, or make a plan with a goals file that has its limit for disk ([broker-capacity])",
     ),
 }
 
