@@ -16,12 +16,13 @@ from kreassign.autopilot.events import (
     Event,
     Looked,
     Name,
+    Result,
     SyncChanged,
     WindowsLifted,
 )
 from kreassign.autopilot.gates import Case, gates_of
 from kreassign.autopilot.lifecycle import State
-from kreassign.autopilot.memory import OUTAGES_KEPT, Memory, Outage
+from kreassign.autopilot.memory import OUTAGES_KEPT, Act, Memory, Outage
 from kreassign.autopilot.observation import US, Brake, Known, Observation, RunSeen, Unknown
 from kreassign.autopilot.policy import Kind, parse_policy
 from kreassign.autopilot.replay import replay
@@ -88,6 +89,29 @@ def test_an_urgent_disk_waits_for_no_repair_that_waits_for_its_window() -> None:
     watched.watch(4 * HOUR)
     assert watched.runs == [FULL_3, Name(Kind.DISK_FILLS, "broker 5:/d0")]
     assert watched.memory.acts[0].outcome == "cancelled"
+
+
+def test_an_urgent_disk_does_not_wait_for_the_night_of_a_dead_broker() -> None:
+    """The repair of broker 3 is paused by day; a disk that may be relieved at any time is full within hours."""
+    policy = f"[broker-gone]\nlevel = 'act'\n{NIGHT.replace('01:00', '02:00')}"
+
+    def world(now_s: float) -> Observation:
+        return cluster(0, LISTS, down=[3], used={5: 0.5 if now_s < 3 * HOUR else 0.95})
+
+    watched = Watched(policy, world, run_s=DAY)
+    watched.watch(3 * HOUR)
+    assert (watched.runs, watched.orders[-1]) == ([GONE_3], PauseRun("run-0"))
+    watched.watch(30 * MINUTE)
+    assert watched.runs == [GONE_3, Name(Kind.DISK_FILLS, "broker 5:/d0")]
+
+
+def test_leaders_that_were_elected_keep_no_lost_copies_waiting() -> None:
+    at_ms = 55 * MINUTE * 1000
+    elected = Act(Name(Kind.LEADERS, "cluster"), "election", at_ms, 0, (), at_ms, Result.DONE, "done")
+    watched = Watched("[broker-gone]\nlevel = 'act'\n", outages((3, 0, DAY)))
+    watched.memory = replace(watched.memory, acts=(elected,))
+    watched.watch(75 * MINUTE)
+    assert watched.runs == [GONE_3]
 
 
 def test_a_run_that_nobody_approved_ends_when_approval_is_wanted() -> None:

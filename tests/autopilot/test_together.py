@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kreassign.autopilot.core import EndRun
-from kreassign.autopilot.events import Name, Silenced
+from kreassign.autopilot.events import Name, Planned, Rehearsed, Result, Silenced
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.observation import Observation
 from kreassign.autopilot.policy import Kind
+from kreassign.autopilot.rehearsals import may_rehearse
+from kreassign.autopilot.symptoms import Look
 from tests.autopilot.fleet import HOUR_S, Fleet
 from tests.autopilot.values import DAY, HOUR, Watched, cluster
 from tests.executor.twin_runs import TwinRig
@@ -24,7 +27,21 @@ def without(lists: list[tuple[int, ...]], *gone: int) -> list[tuple[int, ...]]:
     return [tuple(broker + 10 if broker in gone else broker for broker in one) for one in lists]
 
 
-def by_day(policy: str = AT_NIGHT, *, back_s: float = 9 * DAY, run_s: float = 600.0) -> Watched:
+class Rehearsing(Watched):
+    """Plans are rehearsed once they may run, as they are on twins; those for several brokers fail if they are to."""
+
+    fails_together = False
+
+    def _planned(self, name: Name, now: Observation) -> Planned:
+        planned, look = super()._planned(name, now), Look(now, self.memory, self.policy)
+        planned = replace(planned, plan_id=f"{name} {planned.also}")
+        if not may_rehearse(look, self.memory.findings[name]):
+            return replace(planned, rehearsal=None)
+        problem = "its end is not in sight" if self.fails_together and planned.also else ""
+        return replace(planned, rehearsal=Rehearsed(now.at_ms, "tried", problem))
+
+
+def by_day(policy: str = AT_NIGHT, *, back_s: float = 9 * DAY, run_s: float = 600.0) -> Rehearsing:
     """Brokers 3 and 8 of 30 go an hour apart in the morning; their repairs wait for the night."""
 
     def world(now_s: float) -> Observation:
@@ -33,7 +50,7 @@ def by_day(policy: str = AT_NIGHT, *, back_s: float = 9 * DAY, run_s: float = 60
         down = [one for one, at_s, to_s in ((3, 8, 9 * DAY), (8, 9, back_s)) if at_s * HOUR <= now_s < to_s]
         return cluster(0, without(LISTS, *moved), brokers=30, down=down)
 
-    watched = Watched(policy, world, run_s=run_s)
+    watched = Rehearsing(policy, world, run_s=run_s)
     watched.now_s = 7 * HOUR
     return watched
 
@@ -81,6 +98,22 @@ def test_a_silenced_broker_is_no_part_of_the_plan_for_another() -> None:
     watched.note(silenced(watched.now_s))
     watched.watch(20 * HOUR, every_s=300)
     assert [(one.name, one.also) for one in watched.memory.acts] == [(GONE_3, ())]
+
+
+def test_people_who_cancel_a_run_for_two_brokers_stop_both() -> None:
+    watched = by_day()
+    watched.result, watched.by = Result.CANCELLED, "an operator"
+    watched.watch(32 * HOUR, every_s=300)
+    assert watched.runs == [GONE_3]
+    silences = [watched.memory.findings[one].silence for one in (GONE_3, GONE_8)]
+    assert {one and one.why for one in silences} == {"an operator ended its run run-0"}
+
+
+def test_a_plan_for_two_that_fails_its_rehearsal_is_made_for_each() -> None:
+    watched = by_day()
+    watched.fails_together = True
+    watched.watch(2 * DAY, every_s=300)
+    assert [(one.name, one.also) for one in watched.memory.acts] == [(GONE_3, ()), (GONE_8, ())]
 
 
 @pytest.mark.parametrize(("budget", "brokers"), [("1GB", [(7, 8)]), ("60MB", [(7,)])])

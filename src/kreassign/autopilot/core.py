@@ -248,8 +248,9 @@ def _steer(decided: Decision, look: Look, shown: Mapping[Name, Symptom]) -> None
         decided.note(EndAsked(now.at_ms, act.name, why))
         decided.messages.append(Message(act.name, f"{act.name}: its repair ends early", why))
         if run.people:
-            until_ms = now.at_ms + SILENT_MS
-            decided.note(Silenced(now.at_ms, 0, *act.name, until_ms, run.people, f"{run.people} had paused its repair"))
+            until_ms, paused = now.at_ms + SILENT_MS, f"{run.people} had paused its repair"
+            for name in act.names:
+                decided.note(Silenced(now.at_ms, 0, *name, until_ms, run.people, paused))
         act = act._replace(is_end_asked=True)
     if act.is_end_asked:
         decided.order = EndRun(act.run_id) if run.is_left or not run.is_ending else None
@@ -312,21 +313,19 @@ def _is_mostly_back(now: Observation, act: Act, name: Name) -> bool:
 def _more_urgent(look: Look, act: Act, shown: Mapping[Name, Symptom]) -> Name | None:
     """A finding that would be repaired now, were it not for this repair.
 
-    One of the same kind is more urgent if it runs at any time, where this repair waits for its window, or if it is
-    urgent, and what this one repairs is not.
+    One that runs at any time is more urgent while this repair waits for its window, and so is one of the same kind that
+    is urgent, where what this one repairs is not.
     """
     is_waiting = window_text(hours_of(act, look.policy), look.now.at_ms) is not None
     own = shown.get(act.name)
     for finding in look.memory.open:
         name, symptom = finding.name, shown.get(finding.name)
-        if name.kind.urgency > act.name.kind.urgency:
-            return None
         if finding.state not in WAITING or symptom is None or finding.failures:
             continue
-        comes_first = symptom.is_urgent and own is not None and not own.is_urgent
-        if name.kind is act.name.kind and not (
-            comes_first or (is_waiting and at_any_time(look.policy, name.kind, is_urgent=symptom.is_urgent))
-        ):
+        runs_now = is_waiting and at_any_time(look.policy, name.kind, is_urgent=symptom.is_urgent)
+        is_same = name.kind is act.name.kind
+        comes_first = is_same and symptom.is_urgent and own is not None and not own.is_urgent
+        if not (name.kind.urgency < act.name.kind.urgency or comes_first or runs_now):
             continue
         if evidence_of(look, name, symptom, finding.since_ms) != Evidence.RIPE:
             continue

@@ -374,7 +374,8 @@ def window_text(hours: Schedule, at_ms: int) -> str | None:
 
 
 def _settling(case: Case) -> str | None:
-    whole = (one for one in case.memory.begun if not one.is_end_asked)
+    is_no_wait = case.kind in REDUNDANCY  # where no copy was made, none settles
+    whole = (one for one in case.memory.begun if not (one.is_end_asked or (is_no_wait and one.name.kind in COPYLESS)))
     ended = max((one.ended_ms for one in whole if one.ended_ms is not None), default=None)
     settle = case.policy.care.settle
     if ended is None or _since(case, ended) >= settle or case.symptom.is_urgent:
@@ -406,14 +407,16 @@ def _due(look: Look, kind: Kind) -> Mapping[str, Finding]:
 def together(look: Look, name: Name) -> tuple[int, ...]:
     """Other brokers that the plan for a finding is to cover, in their order; those before it have plans of their own.
 
-    A request that people were asked to sign stays what it is.
+    A proposal that was rehearsed, or that people were asked to sign, covers no others; one that failed covers none.
     """
     due = list(_due(look, name.kind).values())
     place = next((place for place, one in enumerate(due) if one.name == name), len(due))
-    later, finding = due[place + 1 :], look.memory.findings.get(name)
-    if finding is not None and finding.asked is not None and finding.proposal is not None:
-        return tuple(one.name.broker for one in later if one.name.broker in finding.proposal.also)
-    return tuple(one.name.broker for one in later if one.asked is None)
+    later, finding = due[place + 1 :], look.memory.findings[name]
+    proposal = finding.proposal
+    if proposal is None or (finding.asked is None and proposal.rehearsal is None):
+        return tuple(one.name.broker for one in later if one.asked is None)
+    is_failed = proposal.rehearsal is not None and proposal.rehearsal.problem
+    return () if is_failed else tuple(one.name.broker for one in later if one.name.broker in proposal.also)
 
 
 def together_text(case: Case) -> str | None:

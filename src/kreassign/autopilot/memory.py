@@ -555,6 +555,11 @@ def _silenced(memory: Memory, event: Silenced) -> Memory:
     )
 
 
+def _silenced_by(event: RunEnded, finding: Finding, why: str) -> Finding:
+    silence = Silenced(event.at_ms, 0, *finding.name, event.at_ms + SILENT_MS, event.by, why)
+    return replace(finding, silence=silence)
+
+
 def _ended(memory: Memory, event: RunEnded) -> Memory:
     act = next(one for one in memory.acts if one.ended_ms is None)
     moves = act.moves if event.moved is None else event.moved
@@ -589,8 +594,9 @@ def _ended(memory: Memory, event: RunEnded) -> Memory:
         finding = _postponed(before, event.at_ms, problem)
     elif event.by:
         why = f"{event.by} ended its run {act.run_id}"
-        silence = Silenced(event.at_ms, 0, *event.name, event.at_ms + SILENT_MS, event.by, why)
-        finding = replace(finding, state=State.TOLD, silence=silence)
+        for name in act.names[1:]:
+            memory = _with(memory, _silenced_by(event, memory.findings[name], why))
+        finding = replace(_silenced_by(event, finding, why), state=State.TOLD)
     elif act.is_end_asked:
         finding = replace(finding, state=State.TOLD)
     else:
