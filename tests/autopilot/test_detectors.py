@@ -171,6 +171,24 @@ def test_people_decide_about_a_first_broker_in_a_new_rack(fresh: int, *, filled:
         assert people == {"rack c has 1 of 7 brokers, and would get a replica of every partition: people decide"}
 
 
+def test_a_small_rack_that_comes_back_is_filled_again() -> None:
+    """Broker 6 is all of its rack, and held a replica of every partition before it was gone for a day."""
+    lists = [(one % 6, (one + 1) % 6, 6) for one in range(12)]
+    without_6 = [(*one[:2], (one[1] + 1) % 6) for one in lists]
+
+    def world(now_s: float) -> Observation:
+        is_moved = [name.kind for name in watched.runs] == [Kind.BROKER_GONE]
+        seen = cluster(0, without_6 if is_moved else lists, brokers=7, down=[6] if now_s < DAY else [])
+        assert isinstance(seen.brokers, Known)
+        racked = (replace(one, rack="c" if one.id == 6 else "ab"[one.id % 2]) for one in seen.brokers.value)
+        return replace(seen, brokers=Known(tuple(racked)))
+
+    policy = "".join(f"[{kind}]\nlevel = 'act'\n" for kind in (Kind.BROKER_GONE, Kind.PLACEMENT, Kind.NEW_BROKER))
+    watched = Watched(policy, world)
+    watched.watch(2 * DAY, every_s=300)
+    assert [name.kind for name in watched.runs] == [Kind.BROKER_GONE, Kind.NEW_BROKER]
+
+
 def with_sizes_hidden(seen: Observation, broker: int) -> Observation:
     """Return the look without the sizes of the file systems of a broker."""
     dirs = seen.log_dirs[broker]

@@ -291,7 +291,25 @@ def test_a_look_without_an_answer_releases_no_repair(stop: Mapping[str, Any], si
     assert watched.runs == [EMPTY_9]
     watched.watch(HOUR)
     assert not {type(one) for one in watched.orders} & {ReleaseRun, ResumeRun}
-    watched.watch(10 * MINUTE)
+    watched.watch(20 * MINUTE)
+    assert watched.orders[-1] == ResumeRun("run-0")
+
+
+@pytest.mark.parametrize("trouble", ["others", "restarts"])
+def test_a_repair_does_not_go_on_between_two_moves_or_restarts(trouble: str) -> None:
+    """Every ten minutes another broker restarts for five, or another tool makes a move; each is over at a look."""
+
+    def world(now_s: float) -> Observation:
+        is_on = HOUR <= now_s < 2 * HOUR and now_s % (10 * MINUTE) < 5 * MINUTE
+        down = [round(now_s // (10 * MINUTE)) % 9] if is_on and trouble == "restarts" else []
+        seen = cluster(0, LISTS, brokers=10, down=down)
+        return replace(seen, **THEIRS) if is_on and trouble == "others" else seen
+
+    watched = Watched(ACT, world, run_s=DAY)
+    watched.watch(2 * HOUR)
+    assert watched.runs == [EMPTY_9]
+    assert not {type(one) for one in watched.orders} & {ReleaseRun, ResumeRun}
+    watched.watch(20 * MINUTE)
     assert watched.orders[-1] == ResumeRun("run-0")
 
 

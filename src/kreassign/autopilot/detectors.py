@@ -319,16 +319,21 @@ def _placement(look: Look) -> Iterator[Symptom]:
     if few or crowded:
         seen = f"{' and '.join(filter(None, parts))}, such as {(few or crowded)[0].topic_partition}"
         wrong = frozenset(one.topic_partition for one in (*few, *crowded))
-        thin = thin_racks(look.now) if 2 * len(crowded) > len(look.now.at_rest) else {}
+        thin = thin_racks(look) if 2 * len(crowded) > len(look.now.at_rest) else {}
         people = next((thin[rack] for rack in sorted(thin)), "")
         yield Symptom(CLUSTER, seen, *patience(Kind.PLACEMENT, look.policy), may_act=people, partitions=wrong)
 
 
-def thin_racks(now: Observation) -> Mapping[str, str]:
-    """Racks that would hold a replica of most partitions on less than half of their share of the brokers, and why."""
+def thin_racks(look: Look) -> Mapping[str, str]:
+    """Racks that would hold a replica of most partitions on less than half of their share of the brokers, and why.
+
+    Where a repair took the replicas that a rack held, that is how people want it.
+    """
+    now, before = look.now, {look.now.racks.get(one.broker) for one in look.memory.replaced}
     hosts = Counter(now.racks[broker] for broker in now.live & now.racks.keys())
     share, most = sum(hosts.values()) / max(1, len(hosts)), max((len(one.replicas) for one in now.placed), default=0)
-    forced = {rack: count for rack, count in hosts.items() if 2 * count < share and 1 < len(hosts) <= most}
+    is_split = 1 < len(hosts) <= most
+    forced = {rack: count for rack, count in hosts.items() if is_split and 2 * count < share and rack not in before}
     return {
         rack: f"rack {rack} has {count} of {sum(hosts.values())} brokers, and would get a replica of every partition"
         for rack, count in forced.items()
@@ -345,7 +350,7 @@ def _is_crowded(now: Observation, one: Partition) -> bool:
 
 def _new_broker(look: Look) -> Iterator[Symptom]:
     closed, restless = look.now.in_maintenance | look.now.cordoned(), flapping(look.memory, look.now.at_ms)
-    thin = thin_racks(look.now)
+    thin = thin_racks(look)
     if not look.now.placed or look.now.unread_topics:
         return  # what looks empty may hold what was not read
     for broker in sorted(look.now.live - closed):

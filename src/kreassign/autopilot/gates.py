@@ -145,7 +145,8 @@ WITHOUT_LOOK = frozenset({"other autopilot", "brake", "off"})
 def hold_of(look: Look, act: Act) -> ClosedGate | None:
     """The gate that lets a running repair start nothing: of people, or of the cluster, in the order of `GATES`.
 
-    A look that may hide what the cluster holds it for releases nothing.
+    A look that may hide what the cluster holds it for releases nothing, nor does a moment between two moves of others,
+    or between two restarts.
     """
     now = look.now
     is_theirs = isinstance(now.moves_of_others, Known) and now.moves_of_others.value
@@ -157,10 +158,13 @@ def hold_of(look: Look, act: Act) -> ClosedGate | None:
         "others": others_now(now) if is_theirs else None,
         "brokers down": None if act.name.kind in COPYLESS else away_text(now, act.name.kind),
     }
-    closed = [ClosedGate(gate, why) for gate, why in reasons.items() if why is not None]
-    before = act.held
-    is_hidden = before is not None and before.gate not in WITHOUT_LOOK and now.unread(with_sizes=False)
-    return next(iter(closed), before if is_hidden else None)
+    before, closed = act.held, [ClosedGate(gate, why) for gate, why in reasons.items() if why is not None]
+    if closed or before is None or before.gate in WITHOUT_LOOK:
+        return next(iter(closed), None)
+    if now.unread(with_sizes=False):
+        return before
+    why = others_lately(look) if before.gate == "others" else returned_lately(look)
+    return None if why is None else ClosedGate(before.gate, why)
 
 
 def _watcher(case: Case) -> str | None:
@@ -264,25 +268,33 @@ def others_now(now: Observation) -> str | None:
 def _others(case: Case) -> str | None:
     if seen := others_now(case.now):
         return f"{seen}; they are left alone, and waited for"
-    last = case.memory.others
-    if last is None or _since(case, last.at_ms) >= case.policy.care.quiet:
+    return others_lately(Look(case.now, case.memory, case.policy))
+
+
+def others_lately(look: Look) -> str | None:
+    """Why nothing goes on so soon after moves or throttles of others."""
+    last, quiet_s = look.memory.others, look.policy.care.quiet
+    since_s = 0.0 if last is None else (look.now.at_ms - last.at_ms) / 1000
+    if last is None or since_s >= quiet_s:
         return None
-    return f"{last.what}, until {format_seconds(_since(case, last.at_ms))} ago; it waits {_quiet(case)}"
-
-
-def _quiet(case: Case) -> str:
-    return format_seconds(case.policy.care.quiet)
+    return f"{last.what}, until {format_seconds(since_s)} ago; it waits {format_seconds(quiet_s)}"
 
 
 def _restarts(case: Case) -> str | None:
-    restless = flapping(case.memory, case.now.at_ms)
-    steady = (one for one in case.memory.outages if one.broker not in restless)
+    return returned_lately(Look(case.now, case.memory, case.policy))
+
+
+def returned_lately(look: Look) -> str | None:
+    """Why nothing goes on so soon after a broker came back; one that comes and goes keeps nothing waiting."""
+    restless, quiet_s = flapping(look.memory, look.now.at_ms), look.policy.care.quiet
+    steady = (one for one in look.memory.outages if one.broker not in restless)
     latest = max(steady, key=lambda one: one.to_ms, default=None)
-    if latest is None or _since(case, latest.to_ms) >= case.policy.care.quiet:
+    since_s = 0.0 if latest is None else (look.now.at_ms - latest.to_ms) / 1000
+    if latest is None or since_s >= quiet_s:
         return None
     return (
-        f"broker {latest.broker} came back {format_seconds(_since(case, latest.to_ms))} ago: brokers may be restarted "
-        f"one by one; it waits until {_quiet(case)} after the last"
+        f"broker {latest.broker} came back {format_seconds(since_s)} ago: brokers may be restarted one by one; it "
+        f"waits until {format_seconds(quiet_s)} after the last"
     )
 
 
