@@ -92,6 +92,21 @@ def test_a_change_of_the_cluster_voids_approvals_and_asks_again(asking: Asking) 
         assert 3 in asking.holders()
 
 
+def test_a_rolling_restart_voids_an_approval_once(asking: Asking) -> None:
+    with asking.opened() as autopilot:
+        asking.rig.twin.crash(3)
+        asking.watch(autopilot, 0.75 * HOUR_S, LOOKS_S)
+        for broker in (4, 5, 2):
+            asking.rig.twin.stop(broker)
+            asking.watch(autopilot, 240.0, 120.0)
+            asking.rig.twin.start(broker)
+            asking.watch(autopilot, 120.0, 120.0)
+        asking.watch(autopilot, 0.5 * HOUR_S, LOOKS_S)
+    texts = [one.what for one in asking.messages]
+    assert sum("its approval is void" in one for one in texts) == 1
+    assert sum("2 approvals wanted" in one for one in texts) == 2
+
+
 def test_an_approval_outlasts_a_look_that_could_not_be_read(asking: Asking) -> None:
     with asking.opened() as autopilot:
         asking.rig.twin.crash(3)

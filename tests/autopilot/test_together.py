@@ -10,7 +10,7 @@ import pytest
 from kreassign.autopilot.core import EndRun
 from kreassign.autopilot.events import Name, Planned, Rehearsed, Result, Silenced
 from kreassign.autopilot.lifecycle import State
-from kreassign.autopilot.observation import Observation
+from kreassign.autopilot.observation import Known, Observation
 from kreassign.autopilot.policy import Kind
 from kreassign.autopilot.rehearsals import may_rehearse
 from kreassign.autopilot.symptoms import Look
@@ -98,6 +98,21 @@ def test_a_silenced_broker_is_no_part_of_the_plan_for_another() -> None:
     watched.note(silenced(watched.now_s))
     watched.watch(20 * HOUR, every_s=300)
     assert [(one.name, one.also) for one in watched.memory.acts] == [(GONE_3, ())]
+
+
+def test_a_covered_broker_that_becomes_urgent_ends_no_run() -> None:
+    """Of a partition on broker 8 one copy is left while the run for both goes on."""
+    watched, whole = by_day(run_s=5 * HOUR), by_day().world
+
+    def world(now_s: float) -> Observation:
+        seen = whole(now_s)
+        alone = (replace(one, isr=one.isr[:1]) if 8 in one.replicas else one for one in seen.placed)
+        return replace(seen, partitions=Known(tuple(alone))) if watched.runs else seen
+
+    watched.world = world
+    watched.watch(18 * HOUR, every_s=300)
+    assert EndRun("run-0") not in watched.orders
+    assert [one.also for one in watched.memory.acts] == [(8,)]
 
 
 def test_people_who_cancel_a_run_for_two_brokers_stop_both() -> None:

@@ -55,6 +55,7 @@ from kreassign.autopilot.gates import (
     closed_gates,
     hold_of,
     hours_of,
+    is_restless,
     is_unrehearsed,
     level_text,
     many_text,
@@ -320,7 +321,7 @@ def _more_urgent(look: Look, act: Act, shown: Mapping[Name, Symptom]) -> Name | 
     own = shown.get(act.name)
     for finding in look.memory.open:
         name, symptom = finding.name, shown.get(finding.name)
-        if finding.state not in WAITING or symptom is None or finding.failures:
+        if finding.state not in WAITING or symptom is None or finding.failures or name in act.names:
             continue
         runs_now = is_waiting and at_any_time(look.policy, name.kind, is_urgent=symptom.is_urgent)
         is_same = name.kind is act.name.kind
@@ -734,6 +735,6 @@ def _next_order(case: Case) -> Order | None:
         every_ms = case.policy.care.looks_apart * 1000
     else:
         every_ms = PLANNED_AGAIN_MS
-    is_unasked = level is Level.ASK and case.finding.asked is None
+    is_unasked = level is Level.ASK and case.finding.asked is None and not is_restless(look, case.finding.name)
     is_due = is_unasked or case.now.at_ms - proposal.at_ms >= every_ms
     return PlanRepair(case.finding.name) if is_due and _may_plan(case.finding, case.symptom, look) else None

@@ -298,6 +298,13 @@ def returned_lately(look: Look) -> str | None:
     )
 
 
+def is_restless(look: Look, name: Name) -> bool:
+    """True while other brokers go and come back: people who sign now would sign again a minute later."""
+    went = (at_ms for broker, at_ms in look.memory.away.items() if f"broker {broker}" != name.subject)
+    quiet_ms = look.policy.care.quiet * 1000
+    return returned_lately(look) is not None or any(0 <= look.now.at_ms - at_ms < quiet_ms for at_ms in went)
+
+
 def _whole(case: Case) -> str | None:
     return away_text(case.now, case.kind)
 

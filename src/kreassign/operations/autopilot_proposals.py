@@ -19,7 +19,7 @@ from kreassign.autopilot.events import (
     Name,
     Rehearsed,
 )
-from kreassign.autopilot.gates import at_any_time
+from kreassign.autopilot.gates import at_any_time, is_restless
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Finding
 from kreassign.autopilot.observation import Known, Observation
@@ -102,7 +102,7 @@ class Proposals:
         self._decisions.keep_files(name)
         self._decisions.note(repairs.planned)
         if self._decisions.policy.level(name.kind) is Level.ASK:
-            if self._decisions.memory.findings[name].asked is None:
+            if self._decisions.memory.findings[name].asked is None and not is_restless(look, name):
                 self._ask(repairs, now)
         elif before.state is not State.PROPOSED:
             is_for_people = self._decisions.policy.level(name.kind) is Level.PROPOSE and repairs.plan is not None
