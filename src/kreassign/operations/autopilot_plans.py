@@ -128,12 +128,27 @@ def plan_repair(
     """
     now, policy = look.now, look.policy
     if name.kind is Kind.LEADERS:
-        wrong = tuple(sorted(one.topic_partition for one in astray(look)))
-        what = f"elect {counted(len(wrong), 'preferred leader')}, {policy.leaders.step} at a time; nothing is copied"
-        return Repairs(Planned(now.at_ms, name, _digest(map(str, wrong)), 0, wrong, (what,)), None)
-
+        return election(name, look)
     chosen = PlanPolicy(excluded_brokers=tuple(sorted(now.live.intersection(avoid))))
     inputs, loads = _inputs(client, name.kind, now, policy, clock, chosen)
+    repairs = plan_by(inputs, name, look, alive)
+    if loads is None:
+        return repairs
+    text = loads_text(loads, policy, now.at_ms)
+    return replace(repairs, planned=replace(repairs.planned, loads=loads, sentences=(*repairs.planned.sentences, text)))
+
+
+def election(name: Name, look: Look) -> Repairs:
+    """The partitions whose preferred leaders are to be elected; nothing is copied."""
+    wrong = tuple(sorted(one.topic_partition for one in astray(look)))
+    step = look.policy.leaders.step
+    what = f"elect {counted(len(wrong), 'preferred leader')}, {step} at a time; nothing is copied"
+    return Repairs(Planned(look.now.at_ms, name, _digest(map(str, wrong)), 0, wrong, (what,)), None)
+
+
+def plan_by(inputs: Inputs, name: Name, look: Look, alive: Callable[[], None] = lambda: None) -> Repairs:
+    """Plan a repair from these inputs, as `plan_repair` does. Raises InputError, Infeasible, IllegalPlan."""
+    now, policy = look.now, look.policy
 
     def made(task: plan_tasks.Task) -> Outcome:
         with unforeseen_named():
@@ -160,8 +175,6 @@ def plan_repair(
         reasons = "; ".join((*left, *outcome.facts.remaining)) or "no plan moves anything"
         raise InputError(f"there is nothing to move: {reasons}")
     planned = planned_of(name, now.at_ms, outcome, (*_price_text(name, look, also), *left), also)
-    if loads is not None:
-        planned = replace(planned, loads=loads, sentences=(*planned.sentences, loads_text(loads, policy, now.at_ms)))
     return Repairs(_within_budget(planned, look), PlanFile(outcome.plan, outcome.facts.expected, outcome.facts))
 
 

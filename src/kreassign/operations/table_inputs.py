@@ -72,7 +72,7 @@ def inputs_of_tables(
     """
     load = _read_load(data, cluster, policy, by, as_of)
     held = load.replicas.held_bytes
-    hosts = [host_facts(_broker(row, load.log_dirs), held, policy) for row in load.brokers]
+    hosts = [host_facts(broker_of_rows(row, load.log_dirs), held, policy) for row in load.brokers]
     columns = load.columns
     replicas, basis = _heeded(load.replicas, load, policy, columns.reason_names, columns.reasons)
     problem = problem_from(limited(hosts, policy), replicas, reads_per_write=policy.reads_per_write)
@@ -177,7 +177,8 @@ def clusters_of_tables(data: Path | str, as_of: AsOf) -> tuple[str, ...]:
     return planned_clusters(tables_at(data, as_of))
 
 
-def _broker(row: Row, log_dirs: Sequence[Row]) -> SnapshotBroker:
+def broker_of_rows(row: Row, log_dirs: Sequence[Row]) -> SnapshotBroker:
+    """A broker of table `brokers`, with its rows among those of table `log_dirs`."""
     own = tuple(_log_dir(one) for one in log_dirs if one["broker"] == row["broker"])
     broker = Broker(row["broker"], row["host"], row["port"], row["rack"], row["is_fenced"])
     return SnapshotBroker(broker, own, {}, row["in_maintenance"], row["may_be_named"])

@@ -30,7 +30,7 @@ from kreassign.cli.options.values import INPUT_FILE, parse_duration, parse_inter
 from kreassign.cli.output import console, examples, format_option, names, print_json, text_table, warn
 from kreassign.cli.profiles import ADDRESS_ENVIRONMENT, config_path, names_in
 from kreassign.clock import SYSTEM_CLOCK
-from kreassign.errors import ClusterError, InputError
+from kreassign.errors import ClusterError, InputError, requires
 from kreassign.executor.lease import OF_AUTOPILOTS, LeaseHolder, present_holder
 from kreassign.model.authorization import error_text
 from kreassign.model.text import counted
@@ -283,20 +283,44 @@ def check(policy: Path, against: Path | None) -> None:
     print_next(next_command("autopilot", "replay", policy, takes=TAKEN))
 
 
-@examples("kreassign autopilot replay policy.toml --dry-run")
+@examples(
+    "kreassign autopilot replay policy.toml --dry-run",
+    "kreassign autopilot replay policy.toml --snapshots ./data",
+)
 @autopilot.command()
 @POLICY
 @of_run_options
 @state_dir_option
 @click.option("--dry-run", "is_dry", is_flag=True, help="Over the journal of dry runs.")
+@click.option(
+    "--snapshots",
+    metavar="DIR",
+    help="Over the snapshots that `kreassign snapshot --data DIR` wrote, instead of a journal.  [default: the journal]",
+)
+@click.option("--of", "cluster_id", metavar="ID", help="Cluster of the snapshots.  [default: the only one there]")
 @format_option
-def replay(policy: Path, cluster: ClusterOptions, state_dir: Path, is_dry: bool, output_format: str) -> None:
+def replay(
+    policy: Path,
+    cluster: ClusterOptions,
+    state_dir: Path,
+    is_dry: bool,
+    snapshots: str | None,
+    cluster_id: str | None,
+    output_format: str,
+) -> None:
     """Play POLICY over the journal of decisions: what it would have repaired, when, and at what cost.
 
-    Findings are those of the journal. Reads nothing of the cluster, and changes nothing.
+    Findings are those of the journal, or with --snapshots those that snapshots show, each of which counts until the
+    next one. Reads nothing of the cluster, and changes nothing.
     """
     found = autopilot_looks.read_policy(policy)
-    played = autopilot_journal.replayed(state_dir, _meant(cluster, state_dir, is_dry=is_dry), found, is_dry=is_dry)
+    if snapshots is None:
+        played = autopilot_journal.replayed(state_dir, _meant(cluster, state_dir, is_dry=is_dry), found, is_dry=is_dry)
+    else:
+        with requires("a replay over snapshots", "pyarrow", "tables"):
+            from kreassign.operations.autopilot_replay import replayed_by_tables
+
+        played = replayed_by_tables(snapshots, found, cluster_id)
     if output_format == "json":
         acts = [{"at_ms": one.at_ms, "kind": one.name.kind, "subject": one.name.subject,
                  "copied_bytes": one.copied_bytes} for one in played.acts]  # fmt: skip
