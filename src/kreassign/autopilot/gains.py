@@ -24,25 +24,25 @@ class Repair(NamedTuple):
     moves: frozenset[TopicPartition]
     brokers: frozenset[int]
 
-    def standing(self, look: Look) -> str:
+    def amount(self, look: Look) -> str:
         """The amount that the repair changes, as it is now; empty where it could not be read."""
         is_placement = self.name.kind is Kind.PLACEMENT
         is_hidden = is_placement and DETECTORS[self.name.kind].blind(look, self.name.subject) is not None
         return "" if is_hidden or look.now.unread() else AMOUNTS[self.name.kind](look, self)
 
 
-def standing_before(look: Look, planned: Planned) -> str:
+def amount_before(look: Look, planned: Planned) -> str:
     """The amount that a plan is to change, as it is now."""
     of_cluster = planned.name.subject == CLUSTER
     brokers = frozenset(() if of_cluster else (planned.name.broker, *planned.also))
-    return Repair(planned.name, frozenset(planned.moves), brokers).standing(look)
+    return Repair(planned.name, frozenset(planned.moves), brokers).amount(look)
 
 
 def gained(look: Look, act: Act | None) -> Gained | None:
     """The event that says what a repair has gained; None where it is said, or not known."""
     if act is None or act.ended_ms is None or act.result in UNBEGUN or act.gain or not act.before:
         return None
-    now = Repair(act.name, frozenset(act.moves), act.brokers).standing(look)
+    now = Repair(act.name, frozenset(act.moves), act.brokers).amount(look)
     return Gained(look.now.at_ms, act.name, f"{act.before} before, {now} now") if now else None
 
 

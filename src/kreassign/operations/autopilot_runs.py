@@ -26,7 +26,7 @@ from kreassign.autopilot.events import (
     RunBegan,
     RunEnded,
 )
-from kreassign.autopilot.gains import standing_before
+from kreassign.autopilot.gains import amount_before
 from kreassign.autopilot.gates import hours_of
 from kreassign.autopilot.observation import US, Absent, Known, Observation
 from kreassign.autopilot.symptoms import Look
@@ -142,7 +142,7 @@ class RepairRuns:
 
     def _begin(self, planned: Planned, run_id: str, now: Observation, *, at_any_time: bool = False) -> None:
         at_ms = self._clock.now_ms()
-        before = standing_before(Look(now, self._decisions.memory, self._decisions.policy), planned)
+        before = amount_before(Look(now, self._decisions.memory, self._decisions.policy), planned)
         self._decisions.runs.add(run_id)
         self._unsettled.add(run_id)
         self._decisions.note(
