@@ -429,8 +429,10 @@ def together(look: Look, name: Name) -> tuple[int, ...]:
     A proposal that was rehearsed, or that people were asked to sign, covers no others; one that failed covers none.
     """
     due = list(_due(look, name.kind).values())
-    place = next((place for place, one in enumerate(due) if one.name == name), len(due))
-    later, finding = due[place + 1 :], look.memory.findings[name]
+    place = next((place for place, one in enumerate(due) if one.name == name), None)
+    if place is None:
+        return ()
+    finding, *later = due[place:]
     proposal = finding.proposal
     if proposal is None or (finding.asked is None and proposal.rehearsal is None):
         return tuple(one.name.broker for one in later if one.asked is None)

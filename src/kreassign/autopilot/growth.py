@@ -54,7 +54,8 @@ def use_of(broker: int, log_dir: LogDir) -> DiskUse | None:
 
 def growths_of(look: Look) -> Mapping[tuple[int, str], Growth]:
     """Growth of each directory of a look, by broker and path."""
-    past, found = past_uses(look.memory, since_ms=_moved_until(look)), defaultdict(lambda: NO_GROWTH)
+    past = past_uses(look.memory, since_ms=_moved_until(look))
+    found: dict[tuple[int, str], Growth] = defaultdict(lambda: NO_GROWTH)
     for broker, dirs in look.now.directories():
         for use in (use_of(broker, one) for one in dirs):
             if use is not None:

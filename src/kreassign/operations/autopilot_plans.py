@@ -159,7 +159,8 @@ def plan_by(inputs: Inputs, name: Name, look: Look, alive: Callable[[], None] = 
         least = FILLED * _share_bytes(now) * (1 + len(also)) if name.kind is Kind.NEW_BROKER else 0.0
         return _first(tasks, made, least), tasks[-1]
 
-    also, joint = together(look, name), None
+    also = together(look, name)
+    joint: tuple[Outcome, plan_tasks.Task] | None = None
     if also:
         with suppress(InputError, Infeasible, IllegalPlan):
             joint = planned_with(also)
