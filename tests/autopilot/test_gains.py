@@ -10,7 +10,7 @@ from kreassign.autopilot.events import Name
 from kreassign.autopilot.memory import memory_of
 from kreassign.autopilot.observation import Observation, Unknown
 from kreassign.autopilot.policy import Kind
-from kreassign.autopilot.story import story
+from kreassign.autopilot.story import curve, story
 from tests.autopilot.values import DAY, HOUR, Watched, cluster
 
 LISTS = [(one % 9, (one + 1) % 9, (one + 2) % 9) for one in range(18)]
@@ -74,3 +74,11 @@ def test_no_gain_is_told_that_could_not_be_read() -> None:
     watched.watch(DAY, every_s=300)
     (act,) = watched.memory.acts
     assert (act.name, act.gain) == (Name(Kind.BROKER_GONE, "broker 3"), "")
+
+
+def test_the_page_of_a_band_has_the_curve_of_its_fullest_broker() -> None:
+    watched = Watched("[band-left]\n", lambda now_s: cluster(0, LISTS, used={5: 0.75 + now_s / DAY / 10}))
+    watched.watch(8 * HOUR, every_s=300)
+    about, points = curve(watched.events, Name(Kind.BAND_LEFT, "cluster"))
+    assert about == "broker 5, the fullest"
+    assert [round(one.share, 3) for one in points] == [round(0.75 + hour / 240, 3) for hour in range(8)]

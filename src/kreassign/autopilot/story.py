@@ -12,6 +12,7 @@ from kreassign.autopilot.events import (
     BrokerCame,
     BrokerWent,
     DisksMeasured,
+    DiskUse,
     EndAsked,
     Event,
     FindingMoved,
@@ -42,7 +43,7 @@ class Entry(NamedTuple):
 
 
 class Point(NamedTuple):
-    """Used share of a log directory at a time."""
+    """Used share at a time."""
 
     at_ms: int
     share: float
@@ -71,16 +72,41 @@ def story(events: Iterable[Event], name: Name) -> tuple[Entry, ...]:
     return tuple(entries[-MOST_ENTRIES:])
 
 
-def shares(events: Iterable[Event], name: Name) -> Iterator[Point]:
-    """Used shares of the log directory that a finding is about, as they were measured each hour."""
-    if name.kind not in {Kind.DISK_FILLS, Kind.DIRECTORY_FAILED}:
-        return
-    path = name.subject.partition(":")[2]
-    for event in events:
-        if isinstance(event, DisksMeasured):
-            for disk in event.disks:
-                if (disk.broker, disk.path) == (name.broker, path) and disk.total_bytes:
-                    yield Point(event.at_ms, disk.used_bytes / disk.total_bytes)
+class Curve(NamedTuple):
+    """Used shares as they were measured each hour, of the directory or of the broker that a finding is about."""
+
+    about: str
+    points: tuple[Point, ...]
+
+
+NO_CURVE = Curve("", ())
+
+
+def curve(events: Iterable[Event], name: Name) -> Curve:
+    """The evidence of a finding about a directory, or about the balance of brokers; no points for other findings."""
+    measured = [one for one in events if isinstance(one, DisksMeasured)]
+    if name.kind in {Kind.DISK_FILLS, Kind.DIRECTORY_FAILED}:
+        path = name.subject.partition(":")[2]
+        return Curve(
+            "the directory", tuple(_points(measured, lambda one: (one.broker, one.path) == (name.broker, path)))
+        )
+    if name.kind is not Kind.BAND_LEFT or not measured:
+        return NO_CURVE
+    brokers = {one.broker for one in measured[-1].disks}
+    fullest = max(sorted(brokers), key=lambda broker: _share(measured[-1], lambda one: one.broker == broker) or 0.0)
+    return Curve(f"broker {fullest}, the fullest", tuple(_points(measured, lambda one: one.broker == fullest)))
+
+
+def _points(measured: Iterable[DisksMeasured], is_of_it: Callable[[DiskUse], bool]) -> Iterator[Point]:
+    for event in measured:
+        if (share := _share(event, is_of_it)) is not None:
+            yield Point(event.at_ms, share)
+
+
+def _share(measured: DisksMeasured, is_of_it: Callable[[DiskUse], bool]) -> float | None:
+    uses = [one for one in measured.disks if is_of_it(one)]
+    total = sum(one.total_bytes for one in uses)
+    return sum(one.used_bytes for one in uses) / total if total else None
 
 
 def _is_news(rehearsal: Rehearsed, last: Rehearsed | None) -> bool:
@@ -97,6 +123,8 @@ def _is_about(event: Event, name: Name) -> bool:
         return (event.kind, event.subject) == name
     if isinstance(event, BrokerWent | BrokerCame):
         return name.subject == f"broker {event.broker}"
+    if isinstance(event, RunBegan) and name.subject in {f"broker {broker}" for broker in event.also}:
+        return event.name.kind is name.kind
     return type(event) in TEXTS and getattr(event, "name", None) == name
 
 

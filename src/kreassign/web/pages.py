@@ -24,7 +24,7 @@ from kreassign.autopilot.gates import WEEK_MS, spent_bytes
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import memory_of
 from kreassign.autopilot.policy import Kind
-from kreassign.autopilot.story import shares, story
+from kreassign.autopilot.story import curve, story
 from kreassign.errors import InputError
 from kreassign.executor.guards import DEFAULTS, Reaction
 from kreassign.model.cluster import listed_ids
@@ -383,7 +383,7 @@ class Pages:
     def _finding_page(self, cluster_id: str, name: Name, *, is_dry: bool) -> Response:
         events = self._served.decisions(cluster_id, is_dry=is_dry)
         memory = memory_of(events)
-        finding, points = memory.findings.get(name), tuple(shares(events, name))
+        finding, evidence = memory.findings.get(name), curve(events, name)
         if finding is None:
             raise HttpError(404, "not found", f"the autopilot of cluster {cluster_id} never found {name}")
         plan = None if finding.proposal is None else self._served.proposed_plan(cluster_id, name, is_dry=is_dry)
@@ -394,8 +394,9 @@ class Pages:
             "finding.html", name=name, is_dry=is_dry, finding=finding, runs=self._served.runs_of(memory),
             at_ms=self._served.clock.now_ms(), cluster_name=self._name_of()(cluster_id),
             back=f"/autopilot{'-dry-run' if is_dry else ''}/{quote(cluster_id)}",
-            acts=tuple(one for one in memory.acts if one.name == name), story=story(events, name), points=points,
-            drawn=_chart(points, 1.0, "") if len(points) > 1 else Chart(), size=(CHART_WIDTH, CHART_HEIGHT),
+            acts=tuple(one for one in memory.acts if name in one.names), story=story(events, name), evidence=evidence,
+            drawn=_chart(evidence.points, 1.0, "") if len(evidence.points) > 1 else Chart(),
+            size=(CHART_WIDTH, CHART_HEIGHT),
             moves=[
                 (one, listed_ids(before.get(one, ())), listed_ids(after)) for one, after in moves[:records.SHOWN_MOVES]
             ],
