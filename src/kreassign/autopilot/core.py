@@ -88,6 +88,9 @@ lost."""
 SYNC_EVERY_MS = 180_000
 """Followers that fell out of sync, and are back, are written down at most so often."""
 
+MOST_MOVES = 5_000
+"""Moves of others that are written down at once."""
+
 WAITING = frozenset({State.TOLD, State.PROPOSED})
 """States in which gates keep a repair from running."""
 
@@ -391,9 +394,9 @@ def _facts(memory: Memory, now: Observation, policy: Policy) -> Iterator[Event]:
 
 
 def _moves_of_others(memory: Memory, now: Observation) -> tuple[TopicPartition, ...]:
-    """Moves of others that were not written down within the last hour."""
+    """Moves of others that were not written down within the last hour; of very many some follow with the next looks."""
     moves = now.moves_of_others.value if isinstance(now.moves_of_others, Known) else frozenset()
-    return tuple(sorted(one for one in moves if _is_due(memory.foreign_ms.get(one), now.at_ms, HOUR_MS)))
+    return tuple(sorted(one for one in moves if _is_due(memory.foreign_ms.get(one), now.at_ms, HOUR_MS)))[:MOST_MOVES]
 
 
 def _unseen(memory: Memory, at_ms: int, unread_ms: int, *, went_on: bool) -> Iterator[Event]:
