@@ -81,4 +81,4 @@ def test_the_page_of_a_band_has_the_curve_of_its_fullest_broker() -> None:
     watched.watch(8 * HOUR, every_s=300)
     about, points = curve(watched.events, Name(Kind.BAND_LEFT, "cluster"))
     assert about == "broker 5, the fullest"
-    assert [round(one.share, 3) for one in points] == [round(0.75 + hour / 240, 3) for hour in range(8)]
+    assert [one.share for one in points] == pytest.approx([0.75 + hour / 240 for hour in range(8)])
