@@ -166,6 +166,12 @@ def test_topics_are_created_on_dead_brokers_if_one_replica_lives(cluster: Cluste
     cluster.becomes(partition, (3, 1), {1}, 1)
 
 
+def test_a_stopped_broker_gets_replicas_where_others_are_too_few(cluster: Cluster) -> None:
+    cluster.only_down(3)
+    wide = NewTopic(cluster.topic, 1, len(cluster.brokers))
+    assert cluster.client.create_topics([wide], validate_only=True).failed == {}
+
+
 def test_replicas_that_left_stay_eligible_where_too_few_are_in_sync(cluster: Cluster) -> None:
     partition = cluster.create_one(0, 2, min_insync_replicas="2")
     cluster.only_down(2)

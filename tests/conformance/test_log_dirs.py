@@ -7,7 +7,7 @@ import pytest
 from kreassign.model import TopicPartition
 from kreassign.wire import api
 from kreassign.wire.api import Message
-from tests.conformance.clusters import NEWEST, Answered, Cluster, other_dir
+from tests.conformance.clusters import CONTROLLER, NEWEST, Answered, Cluster, other_dir
 
 both_releases = pytest.mark.releases(NEWEST, "3.9")
 SIZE_BYTES = 3_000_000
@@ -150,12 +150,17 @@ def test_a_partition_may_move_between_brokers_and_directories_at_once(cluster: C
     cluster.becomes(partition, (0, 2), {0, 2}, 0)
 
 
-def cordon(cluster: Cluster, node: int, value: str | None) -> None:
-    """Take directories of a broker out of use for new copies, or (None) none."""
+def ask_to_cordon(cluster: Cluster, broker: int, value: str | None, node: int) -> None:
+    """Let a node take directories of a broker out of use for new copies, or (None) none."""
     step = {"name": "cordoned.log.dirs", "config_operation": 0 if value else 1, "value": value}
-    request = {"resource_type": 4, "resource_name": str(node), "configs": [step]}
+    request = {"resource_type": 4, "resource_name": str(broker), "configs": [step]}
     (one,) = cluster.ask(api.INCREMENTAL_ALTER_CONFIGS, 1, node=node, resources=[request]).responses
     assert (one.error_code, one.error_message) == (0, None)
+
+
+def cordon(cluster: Cluster, node: int, value: str | None) -> None:
+    """Cordon directories of a broker, or (None) none, and wait until it shows that."""
+    ask_to_cordon(cluster, node, value, node)
     paths = {"*": set(cluster.backend.log_dirs(node)), None: set()}.get(value, {value})
     cluster.until(
         lambda: {one.log_dir for one in described(cluster, None, node) if one.is_cordoned} == paths, f"{value} cordoned"
@@ -187,14 +192,27 @@ def test_a_cordoned_broker_can_be_named_by_hand_before_4_4(cluster: Cluster) -> 
         else:
             said = "The manual partition assignment includes broker 2, but all its log directories are cordoned."
             cluster.until(lambda: cluster.alter({partition: (0, 2)}) == {partition: Answered(39, said)}, "the cordon")
-        request = {
-            "name": f"{cluster.topic}-b",
-            "num_partitions": 1,
-            "replication_factor": 4,
-            "assignments": [],
-            "configs": [],
-        }
-        (one,) = cluster.ask(api.CREATE_TOPICS, 7, topics=[request], timeout_ms=30_000, validate_only=True).topics
-        assert (one.error_code, one.error_message) == (38, TOO_MANY)
+        assert placed_on_all(cluster) == Answered(38, TOO_MANY)
     finally:
         cordon(cluster, 2, None)
+
+
+def placed_on_all(cluster: Cluster) -> Answered:
+    """Answer to a topic with a replica on each broker, wherever the controller puts it; nothing is created."""
+    counts = {"num_partitions": 1, "replication_factor": len(cluster.brokers)}
+    request = {"name": f"{cluster.topic}-b", **counts, "assignments": [], "configs": []}
+    (one,) = cluster.ask(api.CREATE_TOPICS, 7, topics=[request], timeout_ms=30_000, validate_only=True).topics
+    return Answered(one.error_code, one.error_message)
+
+
+def test_a_cordon_deleted_for_a_stopped_broker_holds_until_it_is_back(cluster: Cluster) -> None:
+    """The controller has it from heartbeats, not from the setting."""
+    cordon(cluster, 3, "*")
+    try:
+        cluster.until(lambda: placed_on_all(cluster) == Answered(38, TOO_MANY), "a cordon that the controller knows")
+        cluster.only_down(3)
+    finally:
+        ask_to_cordon(cluster, 3, None, CONTROLLER)
+    assert placed_on_all(cluster) == Answered(38, TOO_MANY)
+    cluster.only_down()
+    assert placed_on_all(cluster) == Answered(0, None)

@@ -190,11 +190,16 @@ class MetadataLog:
 
 @dataclass(frozen=True, slots=True)
 class BrokerState(BrokerRegistered):
-    """A broker as it registered, and what came since. `failed_dirs` are ids of directories that went offline."""
+    """A broker as it registered, and what came since. `failed_dirs` are ids of directories that went offline.
+
+    `cordon` is the value of `cordoned.log.dirs` by its last heartbeat: the controller hears of no change while the
+    broker is down, and of no cordon from its registration until it is ready.
+    """
 
     fenced: bool = True
     shutting_down: bool = False
     failed_dirs: frozenset[str] = frozenset()
+    cordon: str | None = None
 
     @property
     def is_active(self) -> bool:
@@ -346,6 +351,9 @@ class ClusterMetadata:
                 self.brokers[broker_id] = BrokerState(broker_id, host, port, rack, log_dirs, broker_epoch)
             case BrokerUnregistered(broker_id):
                 del self.brokers[broker_id]
+            case BrokerUnfenced(broker_id):
+                cordon = self.config(ConfigResource.broker(broker_id), CORDONED_LOG_DIRS)
+                self.brokers[broker_id] = replace(self.brokers[broker_id], fenced=False, cordon=cordon)
             case _:
                 self.brokers[record.broker_id] = _changed(self.brokers[record.broker_id], record)
         self.offset += 1
@@ -398,6 +406,10 @@ class ClusterMetadata:
         configure(values, name, value)
         if not values:
             del self.configs[resource]
+        if name == CORDONED_LOG_DIRS and resource.type is ResourceType.BROKER and resource.name:
+            broker = self.brokers.get(int(resource.name))
+            if broker is not None and not broker.fenced:
+                self.brokers[broker.broker_id] = replace(broker, cordon=value)
 
 
 def configure(values: dict[str, str], name: str, value: str | None) -> None:
@@ -415,14 +427,10 @@ def _file(index: set[TopicPartition], topic_partition: TopicPartition, *, belong
         index.discard(topic_partition)
 
 
-def _changed(
-    broker: BrokerState, record: BrokerFenced | BrokerUnfenced | BrokerShuttingDown | LogDirFailed
-) -> BrokerState:
+def _changed(broker: BrokerState, record: BrokerFenced | BrokerShuttingDown | LogDirFailed) -> BrokerState:
     match record:
         case BrokerFenced():
             return replace(broker, fenced=True)
-        case BrokerUnfenced():
-            return replace(broker, fenced=False)
         case BrokerShuttingDown():
             return replace(broker, shutting_down=True)
         case LogDirFailed(directory_id=directory_id):

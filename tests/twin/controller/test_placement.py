@@ -5,8 +5,8 @@ import pytest
 from kreassign.model import ConfigResource
 from kreassign.twin.controller import topics
 from kreassign.twin.controller.decision import rules_of
-from kreassign.twin.metadata import ConfigChanged, LogDirFailed, cordoned_paths
-from tests.twin.controller.small_cluster import SmallCluster, random
+from kreassign.twin.metadata import BrokerFenced, BrokerUnfenced, ConfigChanged, LogDirFailed, cordoned_paths
+from tests.twin.controller.small_cluster import SmallCluster, random, registration
 
 
 def cordon(cluster, broker, value):
@@ -14,9 +14,9 @@ def cordon(cluster, broker, value):
     return cluster
 
 
-def test_brokers_that_shut_down_are_not_usable_but_fenced_ones_are():
-    usable = topics.usable_brokers(SmallCluster(brokers=range(4), dead=(1,), stopping=(2,)).context)
-    assert [(broker.id, broker.is_fenced) for broker in usable] == [(0, False), (1, True), (3, False)]
+def test_brokers_are_usable_when_down_but_not_while_they_shut_down():
+    usable = topics.usable_brokers(SmallCluster(brokers=range(4), dead=(1, 3), stopping=(2, 3)).context)
+    assert [(broker.id, broker.is_fenced) for broker in usable] == [(0, False), (1, True), (3, True)]
 
 
 @pytest.mark.parametrize(("value", "is_usable"), [
@@ -98,6 +98,23 @@ def test_directories_that_failed_do_not_count(failed, cordons, answer):
     ids = {log_dir.path: log_dir.directory_id for log_dir in cluster.metadata.brokers[5].log_dirs}
     cluster.write(LogDirFailed(5, ids[failed]))
     assert told(cluster.alter("0 5")) == answer
+
+
+def test_a_cordon_binds_as_its_broker_reported_it_last():
+    cluster = cordoned("5 *")
+    cluster.write(BrokerFenced(5))
+    cordon(cluster, 5, None)
+    assert told(cluster.alter("0 5")) == refusal(5)
+    cluster.write(registration(5), BrokerUnfenced(5))
+    assert told(cluster.alter("0 5")) == DONE
+
+
+def test_a_cordoned_broker_is_open_from_its_registration_until_it_is_ready():
+    cluster = cordoned("5 *")
+    cluster.write(BrokerFenced(5), registration(5))
+    assert told(cluster.alter("0 5")) == DONE
+    cluster.write(BrokerUnfenced(5))
+    assert told(cluster.alter("0 5")) == refusal(5)
 
 
 @pytest.mark.parametrize(("release", "answer"), [("4.3", DONE), ("4.4", refusal(5))])

@@ -156,7 +156,8 @@ def _incremental_alter_configs(request: Request) -> Message:
       that a broker that is down can be configured there.
     - The texts and codes of a refusal are those of the endpoint that was asked, as on a real cluster.
     - A controller opens cordoned directories of a broker, and closes none.
-    - Throttles and cordoned directories take effect at once, other keys are stored and shown.
+    - Throttles and cordoned directories take effect at once, a cordon that is deleted for a broker that is down when it
+      is back; other keys are stored and shown.
 
     Left out:
     - Broker loggers, client metrics and groups are INVALID_REQUEST.

@@ -27,8 +27,9 @@ def _create_topics(request: Request) -> Message:
     Permission: CREATE on the cluster or on the topic; without it TOPIC_AUTHORIZATION_FAILED.
 
     Behaviour:
-    - Automatic placement is the striped placer of the KRaft controller; brokers that are fenced, shutting down or
-      wholly cordoned (4.3) are avoided. From 4.4 lists given by hand may not name these (INVALID_REPLICA_ASSIGNMENT).
+    - Automatic placement is the striped placer of the KRaft controller; brokers that are down come last, those that are
+      shutting down or wholly cordoned (4.3) get nothing. From 4.4 lists given by hand may not name cordoned ones
+      (INVALID_REPLICA_ASSIGNMENT).
     - From version 5 on the answer has counts and configuration, if the client may see the configuration.
     - The option to validate only is followed; a time-out of 0 or less is REQUEST_TIMED_OUT for all.
     - In ZooKeeper mode the words are others, only brokers that are alive get replicas, and a request whose time-out

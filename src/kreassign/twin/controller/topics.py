@@ -109,11 +109,14 @@ def place_automatically(
 
 
 def usable_brokers(context: ControllerContext) -> tuple[UsableBroker, ...]:
-    """The brokers for the placer: not shutting down, and with a directory that is not cordoned."""
+    """The brokers for the placer: not shutting down, and with a directory that is not cordoned.
+
+    A broker that has shut down is one of those that are down: they get replicas where there are too few others.
+    """
     return tuple(
         UsableBroker(broker.broker_id, broker.rack, broker.fenced)
         for broker in context.metadata.brokers.values()
-        if not broker.shutting_down
+        if (broker.fenced or not broker.shutting_down)
         and not _is_cordoned(context, broker)
         and (context.rules.places_on_absent or not broker.fenced)
     )
@@ -132,9 +135,7 @@ def _is_cordoned(context: ControllerContext, broker: metadata.BrokerState) -> bo
     """True if every working directory of a broker is cordoned; the controller forgets those that fail."""
     if not context.rules.has_cordoning:
         return False
-    cordoned = metadata.cordoned_paths(
-        context.metadata.config(ConfigResource.broker(broker.broker_id), metadata.CORDONED_LOG_DIRS)
-    )
+    cordoned = metadata.cordoned_paths(broker.cordon)
     paths = {log_dir.path for log_dir in broker.log_dirs if log_dir.directory_id not in broker.failed_dirs}
     return bool(paths) and ("*" in cordoned or cordoned >= paths)
 
