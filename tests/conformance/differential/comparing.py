@@ -13,7 +13,7 @@ from testbed import ClusterSpec, KafkaCluster
 from tests.conformance.clusters import NEWEST, Cluster, InProcess, RealKafka, small_twin
 from tests.conformance.differential.generator import Generator
 from tests.conformance.differential.side import Side
-from tests.conformance.differential.steps import Answer, Start, State, Step, Stop
+from tests.conformance.differential.steps import Answer, Shown, Start, State, Step, Stop
 
 BROKERS = 4
 REST_MS = 3_000
@@ -67,21 +67,29 @@ class Divergence:
 
 @dataclass(slots=True)
 class Course:
-    """Steps so far, by kind; `held` counts partitions in progress at rest, over all steps."""
+    """Steps so far, by kind; `held` counts partitions in progress at rest, over all steps.
+
+    `refused` are answers with a refusal, `cordoned` those of them in which a list names a cordoned broker.
+    """
 
     steps: Counter[str] = field(default_factory=Counter)
     refused: int = 0
+    cordoned: int = 0
     held: int = 0
     divergence: Divergence | None = None
+
+    @property
+    def equal(self) -> int:
+        """Steps after which answer and state were the same."""
+        return sum(self.steps.values()) - (self.divergence is not None)
 
 
 @contextmanager
 def both_sides(cluster: KafkaCluster) -> Iterator[tuple[Side, Side]]:
-    """A new twin and real Kafka."""
-    with (
-        Cluster(InProcess(NEWEST, differential_twin()), "d") as one,
-        Cluster(RealKafka(cluster, batch_bytes=0), "d") as other,
-    ):
+    """Real Kafka and a new twin of its release."""
+    kafka = RealKafka(cluster, batch_bytes=0)
+    twin = InProcess(kafka.release, differential_twin(kafka.release))
+    with Cluster(twin, "d") as one, Cluster(kafka, "d") as other:
         yield Side(one), Side(other)
 
 
@@ -98,7 +106,9 @@ def compare(twin: Side, kafka: Side, seed: int, steps: int, report: Callable[[st
         _rest(twin, LONG_REST_MS if isinstance(step, Start | Stop) else REST_MS)
         state, differences = _settled(twin, kafka)
         course.steps[type(step).__name__] += 1
-        course.refused += _has_refusal(answers[0])
+        refusals = _refusals(answers[0])
+        course.refused += bool(refusals)
+        course.cordoned += any("log directories are cordoned" in text for text in refusals)
         course.held += sum(one.is_moving for one in state.values())
         if answers[0] != answers[1]:
             differences = (f"  twin answers  {answers[0]}", f"  Kafka answers {answers[1]}", *differences)
@@ -128,21 +138,26 @@ def _settled(twin: Side, kafka: Side) -> tuple[State, tuple[str, ...]]:
     try:
         kafka.cluster.until(is_alike, "Kafka as the twin")
     except TimeoutError:
-        return expected[0], tuple(_differences(expected, seen[0]))
-    return expected[0], ()
+        return expected.partitions, tuple(_differences(expected, seen[0]))
+    return expected.partitions, ()
 
 
-def _differences(twin: tuple[State, frozenset[int]], kafka: tuple[State, frozenset[int]]) -> Iterator[str]:
-    if twin[1] != kafka[1]:
-        yield f"  live brokers: twin {sorted(twin[1])}, Kafka {sorted(kafka[1])}"
-    for place in sorted(twin[0].keys() | kafka[0].keys()):
-        one, other = twin[0].get(place), kafka[0].get(place)
+def _differences(twin: Shown, kafka: Shown) -> Iterator[str]:
+    for what, one, other in (
+        ("live brokers", sorted(twin.live), sorted(kafka.live)),
+        ("cordoned (broker, directory)", sorted(twin.cordoned), sorted(kafka.cordoned)),
+        ("a topic wider than the cluster", twin.placement, kafka.placement),
+    ):
         if one != other:
-            yield f"  {place}\n    twin  {one}\n    Kafka {other}"
+            yield f"  {what}: twin {one}, Kafka {other}"
+    for place in sorted(twin.partitions.keys() | kafka.partitions.keys()):
+        mine, theirs = twin.partitions.get(place), kafka.partitions.get(place)
+        if mine != theirs:
+            yield f"  {place}\n    twin  {mine}\n    Kafka {theirs}"
 
 
-def _has_refusal(answer: Answer) -> bool:
-    """True if any item of an answer has a text, which only refusals have."""
-    return any(
-        isinstance(item, tuple) and any(isinstance(part, str) and " " in part for part in item) for item in answer
-    )
+def _refusals(answer: Answer) -> list[str]:
+    """The texts of an answer about single items, which only refusals have."""
+    return [
+        part for item in answer if isinstance(item, tuple) for part in item if isinstance(part, str) and " " in part
+    ]

@@ -2,8 +2,9 @@
 
 About one step in eight is one that must be refused. Moves are held open by brokers that are down and by throttles on
 topics that have something to copy; what is in progress is overridden, cancelled, elected in and deleted more often than
-what is at rest. Where there is something to copy nobody out of sync may become leader: how much would be lost then,
-and so whether a throttle still holds anything, depends on the moment.
+what is at rest. Cordoned brokers are named as others are: where cordons bind, more is refused. Where there is something
+to copy nobody out of sync may become leader: how much would be lost then, and so whether a throttle still holds
+anything, depends on the moment.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from tests.conformance.differential.steps import (
     Alter,
     Brokers,
     Configure,
+    Cordon,
     Create,
     Delete,
     Elect,
@@ -26,10 +28,11 @@ from tests.conformance.differential.steps import (
     Step,
     Stop,
     Throttle,
+    Uncordon,
 )
 
 MOST_TOPICS, LEAST_TOPICS = 9, 4
-MOST_DOWN = 2
+MOST_DOWN = MOST_CORDONED = 2
 MOST_LASTING = 3
 UNCLEAN = "unclean.leader.election.enable"
 NOBODY = 9
@@ -43,6 +46,7 @@ class Generator:
         self._random = random.Random(seed)
         self._brokers = brokers
         self._down: set[int] = set()
+        self._cordoned: set[int] = set()
         self._throttled: set[str] = set()
         self._big: set[str] = set()
         self._settings: dict[str, set[str]] = {}
@@ -52,6 +56,7 @@ class Generator:
 
     def next(self, state: State) -> Step:
         """A step that makes sense in this state."""
+        self._forget({topic for topic, _ in state})
         if len(self._topics) < LEAST_TOPICS:
             return self._create(state)
         while True:
@@ -71,6 +76,8 @@ class Generator:
             (self._throttle, 9),
             (self._stop, 2.5 if len(self._down) < MOST_DOWN else 0),
             (self._start, 1.5 * len(self._down)),
+            (self._cordon, 3),
+            (self._uncordon, 2 * len(self._cordoned)),
         ]
 
     # --- topics -----------------------------------------------------------------------------------------------
@@ -84,13 +91,17 @@ class Generator:
         topic = f"d{self._made}"
         factor = self._random.randint(1, 3)
         lists = tuple(self._replicas(factor) for _ in range(self._random.randint(1, 3)))
-        if any(set(one) <= self._down for one in lists):
-            return Create(topic, lists)  # Refused: nobody there is alive.
         is_big = self._chance(0.6) and not self._down
         self._topics.append(topic)
         if is_big:
             self._big.add(topic)
         return Create(topic, lists, is_big)
+
+    def _forget(self, present: set[str]) -> None:
+        """Forget the topic of the last step if it was refused: nobody there is alive, or a cordon binds."""
+        for topic in set(self._topics) - present:
+            self._topics.remove(topic)
+            self._big.discard(topic)
 
     def _bad_create(self) -> Step:
         topic = self._random.choice(self._topics)
@@ -261,6 +272,19 @@ class Generator:
         broker = self._random.choice(sorted(self._down))
         self._down.discard(broker)
         return Start(broker)
+
+    def _cordon(self, _: State) -> Step | None:
+        """All directories of a broker, one of its two, or (refused) all by way of the controller."""
+        broker = self._random.choice([each for each in self._brokers if each not in self._down])
+        if broker not in self._cordoned and (len(self._cordoned) >= MOST_CORDONED or self._chance(0.15)):
+            return Cordon(broker, None, asks_controller=True)
+        self._cordoned.add(broker)
+        return Cordon(broker, None if self._chance(0.6) else (self._random.randrange(2),))
+
+    def _uncordon(self, _: State) -> Step:
+        broker = self._random.choice(sorted(self._cordoned))
+        self._cordoned.discard(broker)
+        return Uncordon(broker)
 
     def _replicas(self, count: int) -> Brokers:
         return tuple(self._random.sample(self._brokers, count))

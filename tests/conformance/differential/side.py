@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import assert_never
 
+from kreassign.executor.brokers import CORDONED_LOG_DIRS
 from kreassign.model import TopicPartition
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, LEADER_THROTTLED_RATE, TOPIC_THROTTLES
 from kreassign.wire import api
@@ -13,17 +15,19 @@ from tests.conformance.differential.steps import (
     Alter,
     Answer,
     Configure,
+    Cordon,
     Create,
     Delete,
     Elect,
     Grow,
     Partition,
     Place,
+    Shown,
     Start,
-    State,
     Step,
     Stop,
     Throttle,
+    Uncordon,
 )
 
 TIMEOUT_MS = 30_000
@@ -45,8 +49,8 @@ class Side:
 
     # --- reading ----------------------------------------------------------------------------------------------
 
-    def state(self) -> tuple[State, frozenset[int]]:
-        """Every partition, and the brokers that are not fenced."""
+    def state(self) -> Shown:
+        """Every partition, the brokers that are not fenced, and what is cordoned."""
         request = api.DESCRIBE_TOPIC_PARTITIONS
         described = self._ask(request, topics=[], response_partition_limit=2_000, cursor=None)
         moves = self._moves()
@@ -57,7 +61,21 @@ class Side:
             if not topic.is_internal
         }
         described = self._ask(api.DESCRIBE_CLUSTER, 2, include_fenced_brokers=True)
-        return state, frozenset(one.broker_id for one in described.brokers if not one.is_fenced)
+        live = frozenset(one.broker_id for one in described.brokers if not one.is_fenced)
+        return Shown(state, live, frozenset(self._cordoned()), self._placement())
+
+    def _cordoned(self) -> Iterator[tuple[int, int]]:
+        for broker in sorted(self.up):
+            paths = self.cluster.backend.log_dirs(broker)
+            described = self.cluster.ask(api.DESCRIBE_LOG_DIRS, node=broker, topics=[])
+            yield from ((broker, paths.index(one.log_dir)) for one in described.results if one.is_cordoned)
+
+    def _placement(self) -> str | None:
+        counts = {"num_partitions": 1, "replication_factor": len(self.cluster.brokers) + 1}
+        topic = {"name": "wider", **counts, "assignments": [], "configs": []}
+        (one,) = self._ask(api.CREATE_TOPICS, 7, topics=[topic], timeout_ms=TIMEOUT_MS, validate_only=True).topics
+        text: str | None = one.error_message
+        return text
 
     def _moves(self) -> dict[Place, tuple[tuple[int, ...], tuple[int, ...]]]:
         listed = self._ask(api.LIST_PARTITION_REASSIGNMENTS, topics=None, timeout_ms=TIMEOUT_MS)
@@ -81,10 +99,8 @@ class Side:
                 return self._alter(step)
             case Elect():
                 return self._elect(step)
-            case Configure(topic, key, value):
-                return self._configure((TOPIC, topic, [(DELETE if value is None else SET, key, value)]))
-            case Throttle():
-                return self._throttle(step)
+            case Configure() | Throttle() | Cordon() | Uncordon():
+                return self._change_settings(step)
             case Stop() | Start():
                 self._change_broker(step)
                 return ()
@@ -115,7 +131,7 @@ class Side:
         counts = {"num_partitions": -1, "replication_factor": -1}
         topic = {"name": step.topic, **counts, "assignments": lists, "configs": []}
         answer = self._ask(api.CREATE_TOPICS, 7, topics=[topic], timeout_ms=TIMEOUT_MS)
-        if step.is_big:
+        if step.is_big and not any(one.error_code for one in answer.topics):
             self.cluster.until(lambda: self._is_led_everywhere(step), f"{step.topic} with leaders")
             for number in range(len(step.replicas)):
                 self.cluster.backend.write(TopicPartition(step.topic, number), BIG_BYTES)
@@ -165,6 +181,25 @@ class Side:
             outcomes = sorted((topic, sorted(results)) for topic, results in outcomes)
         return (answer.error_code, *outcomes)
 
+    def _change_settings(self, step: Configure | Throttle | Cordon | Uncordon) -> Answer:
+        match step:
+            case Configure(topic, key, value):
+                return self._configure((TOPIC, topic, [(DELETE if value is None else SET, key, value)]))
+            case Throttle():
+                return self._throttle(step)
+            case Cordon(broker, places, asks_controller):
+                paths = self.cluster.backend.log_dirs(broker)
+                value = "*" if places is None else ",".join(paths[place] for place in places)
+                return self._configure(
+                    (BROKER, str(broker), [(SET, CORDONED_LOG_DIRS, value)]),
+                    node=CONTROLLER if asks_controller else broker,
+                )
+            case Uncordon(broker):
+                return self._configure(
+                    (BROKER, str(broker), [(DELETE, CORDONED_LOG_DIRS, None)]),
+                    node=broker if broker in self.up else CONTROLLER,
+                )
+
     def _throttle(self, step: Throttle) -> Answer:
         value = "*" if step.is_on else None
         answer = self._configure(
@@ -178,7 +213,9 @@ class Side:
         (described,) = self.cluster.ask(api.DESCRIBE_CONFIGS, 4, node=broker, resources=[entry]).results
         return {one.value for one in described.configs} == {"*" if step.is_on else ""}
 
-    def _configure(self, *resources: tuple[int, str, list[tuple[int, str, str | None]]]) -> Answer:
+    def _configure(
+        self, *resources: tuple[int, str, list[tuple[int, str, str | None]]], node: int = CONTROLLER
+    ) -> Answer:
         entries = [
             {
                 "resource_type": kind,
@@ -189,7 +226,7 @@ class Side:
             }
             for kind, name, changes in resources
         ]
-        answer = self.cluster.ask(api.INCREMENTAL_ALTER_CONFIGS, node=CONTROLLER, resources=entries)
+        answer = self.cluster.ask(api.INCREMENTAL_ALTER_CONFIGS, node=node, resources=entries)
         return tuple(sorted((one.resource_name, one.error_code, one.error_message or "") for one in answer.responses))
 
 

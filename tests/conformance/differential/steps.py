@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 Brokers: TypeAlias = tuple[int, ...]
 Place: TypeAlias = tuple[str, int]
@@ -83,7 +83,26 @@ class Start:
     broker: int
 
 
-Step: TypeAlias = Create | Delete | Grow | Alter | Elect | Configure | Throttle | Stop | Start
+@dataclass(frozen=True, slots=True)
+class Cordon:
+    """Cordon these log directories of a broker, by their places in its configuration, or (None) all by `*`.
+
+    A controller that is asked refuses it.
+    """
+
+    broker: int
+    log_dirs: tuple[int, ...] | None
+    asks_controller: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Uncordon:
+    """Delete the cordons of a broker; the controller is asked where it is down."""
+
+    broker: int
+
+
+Step: TypeAlias = Create | Delete | Grow | Alter | Elect | Configure | Throttle | Stop | Start | Cordon | Uncordon
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,5 +126,20 @@ class Partition:
 
 
 State: TypeAlias = dict[Place, Partition]
+
+
+class Shown(NamedTuple):
+    """What a cluster shows of itself: its partitions, the brokers that are not fenced, and its cordons.
+
+    `cordoned` are directories of running brokers, by broker and place in its configuration. `placement` is the refusal
+    of a topic that is wider than the cluster: it counts the brokers that the controller knows to be open.
+    """
+
+    partitions: State
+    live: frozenset[int]
+    cordoned: frozenset[tuple[int, int]]
+    placement: str | None
+
+
 Answer: TypeAlias = tuple[object, ...]
 """Codes and texts, with what has no order sorted."""
