@@ -40,7 +40,7 @@ from kreassign.wire import api
 from kreassign.wire.api import Api, Message
 from tests.autopilot.fleet import HOUR_S, Fleet
 from tests.executor.twin_runs import TwinRig, tp
-from tests.operations.test_cordoned_brokers import cordon
+from tests.simulation.cordons import cordon
 
 LOOKS_S = 300.0
 ALL = ConfigResource.all_brokers()

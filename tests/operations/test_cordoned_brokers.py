@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,144 +9,61 @@ from random import Random
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from kreassign.errors import IllegalPlan, Infeasible, InputError
+from kreassign.executor.brokers import CORDONED_LOG_DIRS
 from kreassign.executor.guards import DEFAULTS, guard_settings
 from kreassign.executor.preflight import RunSettings, prepare
-from kreassign.model import Batch, ConfigChange, ConfigResource, NewTopic, TopicPartition
+from kreassign.model import Batch, ConfigResource, TopicPartition
 from kreassign.model.pace import NO_LIMITS
-from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.throttle import ThrottleRates
-from kreassign.operations.plan import PlanRequest, make_plan, pareto
-from kreassign.operations.plan_inputs import Inputs, inputs_of_cluster
-from kreassign.operations.plan_tasks import (
-    AddBrokers,
-    BalanceLeaders,
-    BalanceLogDirs,
-    ChangeReplicationFactor,
-    DemoteBrokers,
-    DrainBrokers,
-    DrainLogDirs,
-    Rebalance,
-    Repair,
-    ReplaceBrokers,
-    Restore,
-    Task,
-    WhatIf,
-    place_partitions,
-    place_topic,
-)
+from kreassign.operations.plan import make_plan
+from kreassign.operations.plan_inputs import Inputs
 from kreassign.operations.rollback import plan_rollback
-from kreassign.planner import Budget
-from kreassign.planner.problem.policy import PlanPolicy
 from kreassign.twin.version import kafka_version
 from tests.executor.odd_port import OddPort, Real
 from tests.executor.twin_runs import RATE, TwinRig
+from tests.simulation import cordons
+from tests.simulation.__main__ import campaign, main
+from tests.simulation.cordons import BROKERS, NO_MINIMUM, TASKS, Lists, cordon, inputs_of, planned, rig_of
 
-SEEDS = (0, 3, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in (1, 2, 4, 5, *range(6, 20))))
-BROKERS = range(6)
-TASKS: tuple[Task, ...] = (
-    Rebalance(),
-    BalanceLeaders(),
-    DemoteBrokers((1,)),
-    DrainBrokers((2,)),
-    DrainBrokers((1, 4), and_balance=True),
-    ChangeReplicationFactor(3),
-    ChangeReplicationFactor(1, and_balance=True),
-    Repair(),
-    BalanceLogDirs(between_brokers=True),
-    DrainLogDirs(((3, "/d0"),), between_brokers=True),
-    AddBrokers((5,)),
-    ReplaceBrokers((1,), (5,)),
-    ReplaceBrokers((0, 2), (3, 4)),
-    WhatIf(traffic=2.0),
-)
-NO_MINIMUM = PlanRequest(allow_factor_change=True)
-TIGHT = PlanRequest(budget=Budget(moves=2), allow_factor_change=True)
-Lists = Mapping[TopicPartition, tuple[int, ...]]
+SEEDS = (0, 3, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in (1, 2, *range(4, 20))))
 
 
-def rig_of(seed: int, release: str, folder: Path) -> tuple[TwinRig, frozenset[int]]:
-    """A twin with random lists and cordons, and its brokers of which every directory is cordoned.
-
-    With an odd seed another broker is down.
-    """
-    random = Random(seed)
-    lists = [random.sample(BROKERS, random.choice((2, 2, 3))) for _ in range(9)]
-    rig = TwinRig(folder, lists, brokers=len(BROKERS), release=release)
-    closed = frozenset(random.sample(BROKERS, random.choice((1, 1, 2))))
-    for broker in BROKERS:
-        paths = [one.path for one in rig.client.describe_log_dirs([broker]).ok[broker]]
-        if broker in closed:
-            cordon(rig, broker, random.choice(("*", ",".join(paths))))
-        elif len(paths) > 1 and random.random() < 0.3:
-            cordon(rig, broker, random.choice(paths))
-    if seed % 2:
-        rig.twin.stop(random.choice([broker for broker in BROKERS if broker not in closed]))
-        rig.transport.sleep(30)
-    return rig, closed
-
-
-def declared(seed: int, current: Lists, brokers: Sequence[int]) -> Restore:
-    """A placement from a file: some lists are random ones of these brokers."""
-    random = Random(seed)
-    wanted = {name: (*random.sample(brokers, 2),) if random.random() < 0.3 else now for name, now in current.items()}
-    return Restore(Plan(tuple(PartitionAssignment(name, one) for name, one in wanted.items())), "placement.json")
-
-
-def cordon(rig: TwinRig, broker: int, value: str | None) -> None:
-    key = "cordoned.log.dirs"
-    change = ConfigChange.delete(key) if value is None else ConfigChange.set(key, value)
-    rig.client.incremental_alter_configs({ConfigResource.broker(broker): [change]}).raise_if_any()
-
-
-def inputs_of(rig: TwinRig) -> Inputs:
-    return inputs_of_cluster(rig.client, PlanPolicy(), measure_for_s=0.0, warn=lambda _: None)
-
-
-def planned(inputs: Inputs, seed: int, closed: Collection[int]) -> Iterator[tuple[str, Lists, Lists]]:
-    """The lists of each plan, with those that they replace."""
-    # A small budget beside `and_balance` may crowd a rack, with or without cordons.
-    current = make_plan(inputs, BalanceLeaders(), NO_MINIMUM).current.replicas
-    opened = [broker for broker in BROKERS if broker not in closed]
-    tasks = (*TASKS, declared(seed, current, BROKERS), declared(seed, current, opened))
-    asked = [(one, NO_MINIMUM) for one in tasks]
-    asked += [(one, TIGHT) for one in tasks if not getattr(one, "and_balance", False)]
-    for task, request in asked:
-        try:
-            outcome = make_plan(inputs, task, request)
-        except (Infeasible, InputError, IllegalPlan):
-            continue
-        yield task.name, outcome.plan.replicas, outcome.current.replicas
-    alternatives = pareto(inputs)
-    for choice in alternatives.choices[:3]:
-        outcome = alternatives.outcome(choice)
-        yield choice.asked_for, outcome.plan.replicas, outcome.current.replicas
-    for placement in (place_topic(inputs, PlanPolicy(), "new", 4, 2), place_partitions(inputs, "t", 12)):
-        yield placement.topic, placement.plan.replicas, {}
-
-
-@pytest.mark.parametrize("release", ["4.3", "4.4"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_no_plan_names_a_cordoned_broker_or_is_refused(seed: int, release: str, tmp_path: Path) -> None:
-    rig, closed = rig_of(seed, release, tmp_path)
-    wanted: list[tuple[int, ...]] = []
-    for task, lists, before in planned(inputs_of(rig), seed, closed):
-        for name, replicas in lists.items():
-            assert closed.isdisjoint(set(replicas).difference(before.get(name, ()))), (task, name)
-            if replicas != before.get(name):
-                wanted.append(replicas)
-    assert wanted
-    topics = [NewTopic(f"asked-{number}", assignments=(one,)) for number, one in enumerate(wanted)]
-    assert rig.client.create_topics(topics, validate_only=True).failed == {}
+def test_no_plan_names_a_cordoned_broker_or_is_refused(seed: int) -> None:
+    """More seeds on demand: `python -m tests.simulation plans 1-300`."""
+    tally = campaign("plans", [seed])
+    assert tally.broken == []
+    assert tally.counts["figures"]["changed lists of partitions on cordoned brokers"]
+
+
+def test_plans_that_do_not_know_the_cordons_break_the_promise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cordons, "inputs_of", inputs_before_the_cordons)
+    result = CliRunner().invoke(main, ["plans", "2"])
+    assert result.exit_code == 1, result.output
+    assert "which are cordoned" in result.stderr
+    assert "but all its log directories are cordoned." in result.stderr
+    assert result.stderr.endswith("reproduce with: python -m tests.simulation plans 2\n")
+
+
+def inputs_before_the_cordons(rig: TwinRig) -> Inputs:
+    values = {broker: rig.twin.metadata.config(ConfigResource.broker(broker), CORDONED_LOG_DIRS) for broker in BROKERS}
+    for broker in BROKERS:
+        cordon(rig, broker, None)
+    inputs = inputs_of(rig)
+    for broker, value in values.items():
+        cordon(rig, broker, value)
+    return inputs
 
 
 def test_a_silent_cordon_does_not_hold_a_partition(tmp_path: Path) -> None:
     rig, closed = rig_of(0, "4.3", tmp_path)
     changed = (
         one
-        for _, lists, before in planned(inputs_of(rig), 0, closed)
-        for name, one in lists.items()
+        for _, plan, before in planned(inputs_of(rig), 0, closed)
+        for name, one in (plan.replicas.items() if plan else ())
         if one != before.get(name)
     )
     assert any(not closed.isdisjoint(one) for one in changed)

@@ -9,21 +9,23 @@ import click
 
 from tests.campaigns.campaign import JOBS, MINUTES, WRITE, Result, Tally, parse_seeds, play, print_results
 from tests.campaigns.page import report
-from tests.simulation import runs, sequence
+from tests.simulation import cordons, runs, sequence
 
 
 class Kind(NamedTuple):
-    """A kind of trial: how one is played, the command that repeats it, and its table on the page, if it has one."""
+    """A kind of trial: how one is played, the command that repeats it, and its table, which a page may have."""
 
     play: Callable[[int], Result]
     again: str
     table: Callable[[Tally], str] | None = None
+    is_on_page: bool = True
 
 
 KINDS = {
     "runs": Kind(runs.play_run, "make torture-twin RUNS={} SEQUENCES=0", runs.table),
     "sequences": Kind(sequence.play_sequence, "make torture-twin RUNS=0 SEQUENCES={}", sequence.table),
     "adversaries": Kind(runs.play_adversary, "make simulate ADVERSARIES={}"),
+    "plans": Kind(cordons.play_plans, "python -m tests.simulation plans {}", cordons.table, is_on_page=False),
 }
 
 
@@ -45,8 +47,9 @@ def main(kind: str, seeds: str, minutes: float | None, jobs: int, *, writes: boo
     tally = campaign(kind, parse_seeds(seeds), minutes, jobs)
     # By the clock perhaps fewer than were asked for: these are they.
     done = f"{seeds.partition('-')[0]}-{tally.last}" if minutes else seeds
-    _, again, table = KINDS[kind]
+    _, again, table, is_on_page = KINDS[kind]
     if table is not None:
+        writes = writes and is_on_page
         report(f"{kind} on the twin", again.format(done), table(tally), is_broken=tally.failed > 0, writes=writes)
     elif tally.failed:
         raise SystemExit(1)
