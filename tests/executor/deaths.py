@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import pytest
 
+from kreassign.admin import AdminClient
 from kreassign.executor.events import Event, Request, RunStarted
 from kreassign.executor.journal import Journal
 from tests.executor.twin_runs import TwinRig
@@ -42,3 +46,53 @@ def die(rig: TwinRig, started: RunStarted, at: int | type[Event], *, is_written:
     """Begin the run, which dies there."""
     with Journal.create(rig.state_dir, started) as journal, pytest.raises(Died):
         rig.new_runner(Dying(journal, at, is_written=is_written)).start(started)
+
+
+CHANGES = (
+    "alter_partition_reassignments",
+    "elect_leaders",
+    "incremental_alter_configs",
+    "commit_offsets",
+    "unregister_broker",
+)
+"""Calls that change the cluster or what it keeps."""
+NEVER = 10**6
+"""A change that no process comes to."""
+
+
+@dataclass
+class Fate:
+    """Death of a process at its change of the number `at`: before that is sent, or when it is done."""
+
+    at: int
+    is_sent: bool
+    is_dead: bool = False
+
+
+class Mortal:
+    """A client of a process with such a fate, which all its clients share.
+
+    Nothing is sent after the death, so the lease of the process stays until the cluster lets it go.
+    """
+
+    def __init__(self, client: AdminClient, fate: Fate) -> None:
+        self._client, self._fate = client, fate
+
+    def __getattr__(self, method: str) -> Any:
+        real, fate = getattr(self._client, method), self._fate
+
+        def call(*args: Any, **named: Any) -> Any:
+            if fate.is_dead:
+                raise Died
+            if method not in CHANGES or named.get("validate_only"):
+                return real(*args, **named)
+            fate.at -= 1
+            fate.is_dead = fate.at == 0
+            if fate.is_dead and not fate.is_sent:
+                raise Died
+            answer = real(*args, **named)
+            if fate.is_dead:
+                raise Died
+            return answer
+
+        return call if callable(real) else real

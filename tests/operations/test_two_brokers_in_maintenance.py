@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import cycle
+from itertools import chain, count, cycle, repeat
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import pytest
 
@@ -20,7 +20,7 @@ from kreassign.operations.broker_changes import MaintenanceStore
 from kreassign.operations.maintenance import Way, maintain
 from kreassign.operations.run import RunContext
 from kreassign.twin.version import kafka_version
-from tests.executor.deaths import Died
+from tests.executor.deaths import NEVER, Died, Fate, Mortal
 from tests.executor.twin_runs import TwinRig
 
 LISTS = [[3, 4, 0], [4, 3, 1], [3, 0, 1], [0, 4, 2], [2, 3, 4], [0, 1, 2]]
@@ -39,37 +39,6 @@ ORDERS: dict[str, tuple[Command, ...]] = {
     "both-out-b-a": ((ENTER, BOTH), (EXIT, B), (EXIT, A)),
     "both-out-both": ((ENTER, BOTH), (EXIT, BOTH)),
 }
-CHANGES = ("alter_partition_reassignments", "elect_leaders", "incremental_alter_configs", "commit_offsets")
-"""Calls that change the cluster or what it keeps."""
-
-
-class Mortal:
-    """A client whose process dies at its change of this number: before it is sent, or when it is done.
-
-    Nothing is sent after that, so the lease of the process stays until the cluster lets it go.
-    """
-
-    def __init__(self, client: AdminClient, at: int, *, is_sent: bool) -> None:
-        self._client, self._left, self._is_sent, self._is_dead = client, at, is_sent, False
-
-    def __getattr__(self, method: str) -> Any:
-        real = getattr(self._client, method)
-
-        def call(*args: Any, **named: Any) -> Any:
-            if self._is_dead:
-                raise Died
-            if method not in CHANGES or named.get("validate_only"):
-                return real(*args, **named)
-            self._left -= 1
-            self._is_dead = self._left == 0
-            if self._is_dead and not self._is_sent:
-                raise Died
-            answer = real(*args, **named)
-            if self._is_dead:
-                raise Died
-            return answer
-
-        return call if callable(real) else real
 
 
 class State(NamedTuple):
@@ -113,7 +82,7 @@ class Operators:
     def _until_it_lives(self, way: Way, brokers: tuple[int, ...]) -> object:
         for at, is_sent in self.deaths:
             self.processes += 1
-            client = cast(AdminClient, Mortal(self.rig.client, at, is_sent=is_sent))
+            client = cast(AdminClient, Mortal(self.rig.client, Fate(at, is_sent)))
             home = self.folder / ("ann", "bob")[self.processes % 2]
             context = RunContext(home, 1.0, lease=LeasePolicy.REQUIRE, warn=lambda _: None)
             try:
@@ -151,6 +120,27 @@ def test_all_is_as_before_though_processes_die(
         operators.give(command)
     assert operators.state() == before
     assert operators.processes > len(order), "some died"
+
+
+@pytest.mark.parametrize("is_sent", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("release", ["4.3", "4.4"])
+@pytest.mark.parametrize("dies", [ENTER, EXIT], ids=["enter", "exit"])
+def test_all_is_as_before_though_a_process_dies_at_any_change(
+    tmp_path: Path, dies: Way, release: str, is_sent: bool
+) -> None:
+    """One process dies at its first, second … change; a process at another machine ends what it began."""
+    lives = (NEVER, False)
+    for at in count(1):
+        rig = TwinRig(tmp_path / str(at), LISTS, release=release)
+        deaths = chain([] if dies is ENTER else [lives], [(at, is_sent)], repeat(lives))
+        operators = Operators(rig, tmp_path / str(at), deaths, release)
+        before = operators.state()
+        for way in (ENTER, EXIT):
+            operators.give((way, A))
+        assert operators.state() == before
+        if operators.processes == 2:
+            break
+    assert at > 5, "there were changes to die at"
 
 
 def test_a_record_that_others_wrote_since_it_was_read_is_not_replaced(tmp_path: Path) -> None:
