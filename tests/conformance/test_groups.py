@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +12,7 @@ from kreassign.model import TopicPartition
 from kreassign.model.error_codes import (
     FENCED_INSTANCE_ID,
     GROUP_ID_NOT_FOUND,
+    GROUP_SUBSCRIBED_TO_TOPIC,
     ILLEGAL_GENERATION,
     INCONSISTENT_GROUP_PROTOCOL,
     INVALID_SESSION_TIMEOUT,
@@ -314,6 +316,39 @@ def test_a_group_is_deleted_with_its_offsets_once_it_is_empty(cluster: Cluster) 
     ).results
     assert answer.error_code == 0
     assert (found(cluster).state, fetched(cluster, 0)) == ("Dead", [(-1, "")])
+
+
+def forget(cluster: Cluster, *numbers: int, topic: str = OFFSETS_TOPIC) -> tuple[int, dict[int, int]]:
+    """Delete offsets of the test's group; the code at the top, and those of the partitions."""
+    wanted = [{"name": topic, "partitions": [{"partition_index": number} for number in numbers]}]
+    answer = cluster.ask(api.OFFSET_DELETE, node=coordinator(cluster), group_id=cluster.topic, topics=wanted)
+    return answer.error_code, {one.partition_index: one.error_code for each in answer.topics for one in each.partitions}
+
+
+@both_releases
+def test_offsets_of_single_partitions_are_deleted_once_a_group_is_empty(cluster: Cluster) -> None:
+    assert forget(cluster, 0) == (GROUP_ID_NOT_FOUND, {})
+    joined = join(cluster, "first")
+    assert commit(cluster, joined, "one", "two") == [None, None]
+    assert forget(cluster, 0) == (NON_EMPTY_GROUP, {})
+    cluster.client.leave_group(cluster.topic, "first")
+    assert forget(cluster, 0, 2, 99) == (0, {0: 0, 2: 0, 99: UNKNOWN_TOPIC_OR_PARTITION})
+    assert fetched(cluster, 0, 1) == [(-1, ""), (1, "two")]
+
+
+@both_releases
+def test_offsets_of_topics_that_a_consumer_reads_are_not_deleted(cluster: Cluster) -> None:
+    cluster.create((0,))
+    name = OFFSETS_TOPIC.encode()
+    subscription = struct.pack(f">hih{len(name)}si", 0, 1, len(name), name, -1)
+    joined = cluster.ask(
+        api.JOIN_GROUP, node=coordinator(cluster), group_id=cluster.topic, session_timeout_ms=SESSION_MS,
+        rebalance_timeout_ms=SESSION_MS, member_id="", group_instance_id="first", protocol_type="consumer",
+        protocols=[{"name": "range", "metadata": subscription}],
+    )  # fmt: skip
+    assert joined.error_code == 0
+    assert forget(cluster, 0) == (0, {0: GROUP_SUBSCRIBED_TO_TOPIC})
+    assert forget(cluster, 0, topic=cluster.topic) == (0, {0: 0})
 
 
 # The coordinator moves

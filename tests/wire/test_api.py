@@ -74,6 +74,7 @@ def test_every_api_has_the_key_and_the_name_that_kafka_gave_it() -> None:
         65: "DescribeTransactions",
         66: "ListTransactions",
         68: "ConsumerGroupHeartbeat",
+        69: "ConsumerGroupDescribe",
         74: "ListConfigResources",
         75: "DescribeTopicPartitions",
         94: "UnregisterController",

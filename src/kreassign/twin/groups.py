@@ -8,6 +8,7 @@ Source: KIP-62, KIP-345, KIP-394, and the answers of real 4.3.1 and 3.9.1.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -96,12 +97,33 @@ class Group:
         common = set(protocols).intersection(*(one.candidate.protocols for one in self.members.values()))
         return protocol_type == self.protocol_type and bool(common)
 
+    def consumes(self, topic: str) -> bool:
+        """True if a member is subscribed to a topic, or does not say to which it is."""
+        subscriptions = (_subscription(one.candidate.protocols[self.protocol]) for one in self.members.values())
+        return any(topics is None or topic in topics for topics in subscriptions)
+
     def drop(self, member: Member, now_ms: int) -> None:
         """Remove a member that left, expired, or was replaced by its own instance."""
         del self.members[member.member_id]
         if not self.members:
             self.state, self.protocol, self.empty_since_ms = GroupState.EMPTY, "", now_ms
             self.generation += 1
+
+
+def _subscription(metadata: bytes) -> set[str] | None:
+    """The topics in a consumer's metadata, which stand first in every version; None if it is unreadable."""
+    topics: set[str] = set()
+    try:
+        (count,) = struct.unpack_from(">i", metadata, 2)
+        start = 6
+        for _ in range(count):
+            (length,) = struct.unpack_from(">h", metadata, start)
+            (name,) = struct.unpack_from(f">{length}s", metadata, start + 2)
+            topics.add(name.decode())
+            start += 2 + length
+    except (struct.error, UnicodeDecodeError):
+        return None
+    return topics
 
 
 # Decisions of the coordinator.
@@ -116,6 +138,9 @@ RETENTION_MS = 7 * 24 * 3_600_000
 """`offsets.retention.minutes`: an empty group and its offsets are deleted after this time."""
 
 NO_GENERATION = -1
+
+CONSUMERS = "consumer"
+"""The protocol type of a group whose members say in their metadata to which topics they are subscribed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +319,23 @@ class GroupCoordinator:
         group = self.describe(group_id, now_ms)
         offsets = {} if group is None else group.offsets
         return dict(offsets) if partitions is None else {key: offsets.get(key, NO_OFFSET) for key in partitions}
+
+    def delete_offsets(
+        self, group_id: str, partitions: Iterable[TopicPartition], now_ms: int
+    ) -> tuple[int, dict[TopicPartition, int]]:
+        """Delete the offsets of partitions; return an error code of the group, and one per partition."""
+        group = self.describe(group_id, now_ms)
+        if group is None:
+            return error_codes.GROUP_ID_NOT_FOUND, {}
+        if group.members and group.protocol_type != CONSUMERS:
+            return error_codes.NON_EMPTY_GROUP, {}
+        codes: dict[TopicPartition, int] = {}
+        for key in partitions:
+            codes[key] = error_codes.GROUP_SUBSCRIBED_TO_TOPIC
+            if not group.consumes(key.topic):
+                codes[key] = error_codes.NONE
+                group.offsets.pop(key, None)
+        return error_codes.NONE, codes
 
     # --- groups -----------------------------------------------------------------------------------------------
 

@@ -34,6 +34,7 @@ class Refusal(NamedTuple):
 
 NO_AUTHORIZER = "No Authorizer is configured."
 """A real node's text, where access rules are changed and there are none."""
+SCENARIO_RULES = "This is a twin: its access rules are those of its scenario."
 
 
 def _no(what: str) -> str:
@@ -56,7 +57,6 @@ REFUSED = (
     _unlisted(api.TXN_OFFSET_COMMIT),
     Refusal(api.CREATE_ACLS, NO_AUTHORIZER, SECURITY_DISABLED),
     Refusal(api.DELETE_ACLS, NO_AUTHORIZER, SECURITY_DISABLED),
-    Refusal(api.OFFSET_DELETE, "This is a twin: it deletes offsets of whole groups only."),
     Refusal(api.ALTER_CLIENT_QUOTAS, _no("quotas")),
     Refusal(api.ALTER_USER_SCRAM_CREDENTIALS, _no("SCRAM credentials")),
     Refusal(api.UPDATE_FEATURES, "This is a twin: its features are those of its release.", INVALID_UPDATE_VERSION),
@@ -67,6 +67,13 @@ REFUSED = (
         api.CONSUMER_GROUP_HEARTBEAT,
         "This is a twin: its groups have the classic protocol (group.protocol=classic).",
         UNSUPPORTED_VERSION,
+    ),
+    # Not listed, so that clients ask DescribeGroups; a broker of Sarama's sends it without looking.
+    Refusal(
+        api.CONSUMER_GROUP_DESCRIBE,
+        "This is a twin: DescribeGroups describes its groups.",
+        UNSUPPORTED_VERSION,
+        is_listed=False,
     ),
     Refusal(api.DESCRIBE_TRANSACTIONS, _no("transactions"), TRANSACTIONAL_ID_NOT_FOUND),
 )

@@ -21,6 +21,7 @@ ONLY_OPENS = (
         "value."
     ),
 )
+OTHER_KIND = (44, "This is a twin: it keeps configs of topics and brokers only.")
 STRANGE_DIRS = "requirement failed: All entries in cordoned.log.dirs must be present in log.dirs or log.dir."
 
 
@@ -113,6 +114,7 @@ def test_only_brokers_get_a_record_for_an_unchanged_value(cluster):
     (ResourceChanges(2, "", (KeyChange(0, LEADERS, "*"),)), (42, "Default topic resources are not allowed."), ...),
     (ResourceChanges(2, ".", ()), (17, "Topic name is invalid: '.' is not allowed"), ...),
     (ResourceChanges(77, "x", ()), (42, "Unknown resource type 77"), (35, "Unknown resource type 77.")),
+    *((ResourceChanges(kind, "0", (KeyChange(0, "x", "1"),)), OTHER_KIND, ...) for kind in (8, 16, 32)),
     (
         resource(0, (SET, RATE, "-1")),
         (42, f"Invalid value -1 for configuration {RATE}: Value must be at least 0"),

@@ -128,6 +128,7 @@ def test_a_broker_tells_every_key_that_kafka_has():
     (BROKER, "-1", 42, "Unexpected broker id, expected 0 or empty string, but received -1"),
     *((BROKER, name, 42, f"Broker id must be an integer, but it is: {name}") for name in ("--1", "1x", " 0", "-")),
     (77, "x", 42, error_code(42).text),
+    *((kind, "0", 44, "This is a twin: it keeps configs of topics and brokers only.") for kind in (8, 16, 32)),
 ])  # fmt: skip
 def test_what_cannot_be_told(kind, name, code, message):
     answer = describe_configs(cluster().context, 0, (kind, name))

@@ -5,6 +5,8 @@ What real clusters do as well is in tests/conformance/test_groups.py.
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 
 from kreassign.model.error_codes import (
@@ -12,6 +14,7 @@ from kreassign.model.error_codes import (
     FENCED_INSTANCE_ID,
     GROUP_AUTHORIZATION_FAILED,
     GROUP_MAX_SIZE_REACHED,
+    GROUP_SUBSCRIBED_TO_TOPIC,
     INCONSISTENT_GROUP_PROTOCOL,
     INVALID_GROUP_ID,
     MEMBER_ID_REQUIRED,
@@ -65,9 +68,10 @@ def test_the_first_search_finds_nobody_and_creates_the_topic(asked: Twin) -> Non
     assert {len(partition.replicas) for partition in topic.partitions.values()} == {3}
 
 
-def test_transactions_have_no_coordinator_and_no_topic(asked: Twin) -> None:
+@pytest.mark.parametrize("kind", [1, 2], ids=["transaction", "share group"])
+def test_transactions_have_no_coordinator_and_no_topic(asked: Twin, kind: int) -> None:
     for _ in range(2):
-        (answer,) = ask(asked, api.FIND_COORDINATOR, 6, key_type=1, coordinator_keys=["a"]).coordinators
+        (answer,) = ask(asked, api.FIND_COORDINATOR, 6, key_type=kind, coordinator_keys=["a"]).coordinators
         assert answer.error_code == TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     assert not asked.metadata.topics
 
@@ -203,6 +207,39 @@ def test_offsets_of_a_topic_need_a_permission_on_it() -> None:
         topics=[{"name": "orders", "partitions": [one]}],
     )  # fmt: skip
     assert answer.topics[0].partitions[0].error_code == TOPIC_AUTHORIZATION_FAILED
+
+
+def forget(asked: Twin, *topics: str) -> tuple[int, list[int]]:
+    """Delete the offsets of first partitions; the code at the top, and those of the partitions."""
+    named = [{"name": topic, "partitions": [{"partition_index": 0}]} for topic in topics]
+    answer = ask(asked, api.OFFSET_DELETE, 0, node=coordinator(asked), group_id="group", topics=named)
+    return answer.error_code, [one.error_code for topic in answer.topics for one in topic.partitions]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "of_payments"),
+    [
+        (struct.pack(">hih6si", 3, 1, 6, b"orders", -1), NONE),
+        (struct.pack(">hihi", 0, 1, 9, -1), GROUP_SUBSCRIBED_TO_TOPIC),
+        (struct.pack(">hihh", 0, 2, -2, 0), GROUP_SUBSCRIBED_TO_TOPIC),
+        (struct.pack(">hih2s", 0, 1, 2, b"\xff\xff"), GROUP_SUBSCRIBED_TO_TOPIC),
+        (b"", GROUP_SUBSCRIBED_TO_TOPIC),
+    ],
+    ids=["a topic", "a name that breaks off", "a name of no length", "no text", "nothing"],
+)
+def test_offsets_of_what_a_member_may_consume_are_kept(metadata: bytes, of_payments: int) -> None:
+    asked = twin({"orders": [[0]], "payments": [[0]]})
+    join(asked, group_instance_id="one", protocols=[{"name": "range", "metadata": metadata}])
+    assert forget(asked, "orders", "payments") == (NONE, [GROUP_SUBSCRIBED_TO_TOPIC, of_payments])
+
+
+def test_deleting_offsets_needs_permissions_on_group_and_topic() -> None:
+    reads, deletes = (Allow(ANONYMOUS, one, group=ALL_GROUPS) for one in (Operation.READ, Operation.DELETE))
+    reader = twin({"orders": [[0]]}, permissions=Permissions(frozenset({reads})))
+    assert forget(reader, "orders") == (GROUP_AUTHORIZATION_FAILED, [])
+    deleter = twin({"orders": [[0]]}, permissions=Permissions(frozenset({reads, deletes})))
+    join(deleter, group_instance_id="one")
+    assert forget(deleter, "orders") == (NONE, [TOPIC_AUTHORIZATION_FAILED])
 
 
 def test_a_former_member_cannot_take_its_successor_out(asked: Twin) -> None:

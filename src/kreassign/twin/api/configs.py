@@ -13,7 +13,7 @@ from kreassign.twin.access import Operation
 from kreassign.twin.api.metadata import live_brokers
 from kreassign.twin.api.request import Handler, Request
 from kreassign.twin.controller.configs import AlterConfigs, KeyChange, ResourceChanges
-from kreassign.twin.controller.decision import Outcome, with_default_text
+from kreassign.twin.controller.decision import BROKER_LOGGER, CLIENT_METRICS, OTHER_KINDS, Outcome, with_default_text
 from kreassign.twin.controller.described_configs import DescribedConfig, DescribedResource, describe_configs
 from kreassign.wire import api
 from kreassign.wire.api import Message
@@ -65,8 +65,7 @@ def _denial(request: Request, operation: Operation, kind: int, name: str) -> Out
 _DESCRIBE_CONFIGS_RESPONSE = api.DESCRIBE_CONFIGS.response
 _DESCRIBED_RESOURCE = _DESCRIBE_CONFIGS_RESPONSE.DescribeConfigsResult
 _DESCRIBED_CONFIG = _DESCRIBED_RESOURCE.DescribeConfigsResourceResult
-_BROKER_LOGGER, _CLIENT_METRICS, _GROUP = 8, 16, 32
-_DESCRIBED_KINDS = {*ResourceType, _BROKER_LOGGER, _CLIENT_METRICS, _GROUP}
+_KINDS = {*map(int, ResourceType), *OTHER_KINDS}
 
 
 def _describe_configs(request: Request) -> Message:
@@ -86,10 +85,10 @@ def _describe_configs(request: Request) -> Message:
 
     Left out:
     - Keys that were added or removed between releases: they are those of 4.4.
-    - Broker loggers, client metrics and groups are INVALID_REQUEST.
+    - Broker loggers, client metrics and groups are POLICY_VIOLATION.
     - Server settings in another unit than the topic's (log.retention.hours) are not converted.
     """
-    if any(resource.resource_type not in _DESCRIBED_KINDS for resource in request.message.resources):
+    if any(resource.resource_type not in _KINDS for resource in request.message.resources):
         unexpected = with_default_text(error_codes.INVALID_REQUEST)
         everything = ((resource.resource_type, resource.resource_name) for resource in request.message.resources)
         return _DESCRIBE_CONFIGS_RESPONSE(
@@ -160,7 +159,7 @@ def _incremental_alter_configs(request: Request) -> Message:
       is back; other keys are stored and shown.
 
     Left out:
-    - Broker loggers, client metrics and groups are INVALID_REQUEST.
+    - Broker loggers, client metrics and groups are POLICY_VIOLATION.
     - Names of keys are those of 4.4 whatever the release.
     - Policies of the operator's own.
     """
@@ -185,7 +184,6 @@ def _alter_configs(request: Request) -> Message:
 
 
 _CONFIG_RESOURCES_RESPONSE = api.LIST_CONFIG_RESOURCES.response
-_LISTED_KINDS = {int(ResourceType.TOPIC), int(ResourceType.BROKER), _BROKER_LOGGER, _CLIENT_METRICS, _GROUP}
 
 
 def _list_config_resources(request: Request) -> Message:
@@ -202,10 +200,10 @@ def _list_config_resources(request: Request) -> Message:
     """
     if not request.allows(Operation.DESCRIBE_CONFIGS):
         return _CONFIG_RESOURCES_RESPONSE(error_code=error_codes.CLUSTER_AUTHORIZATION_FAILED, config_resources=[])
-    asked = set(request.message.resource_types) if request.version > 0 else {_CLIENT_METRICS}
-    if asked - _LISTED_KINDS:
+    asked = set(request.message.resource_types) if request.version > 0 else {CLIENT_METRICS}
+    if asked - _KINDS:
         return _CONFIG_RESOURCES_RESPONSE(error_code=error_codes.UNSUPPORTED_VERSION, config_resources=[])
-    found = ((kind, name) for kind, name in _all_resources(request) if kind in (asked or _LISTED_KINDS))
+    found = ((kind, name) for kind, name in _all_resources(request) if kind in (asked or _KINDS))
     entry = _CONFIG_RESOURCES_RESPONSE.ConfigResource
     return _CONFIG_RESOURCES_RESPONSE(
         error_code=error_codes.NONE,
@@ -215,7 +213,7 @@ def _list_config_resources(request: Request) -> Message:
 
 def _all_resources(request: Request) -> Iterator[tuple[int, str]]:
     brokers = [str(broker.broker_id) for broker in live_brokers(request.metadata)]
-    yield from ((kind, name) for kind in (_BROKER_LOGGER, int(ResourceType.BROKER)) for name in brokers)
+    yield from ((kind, name) for kind in (BROKER_LOGGER, int(ResourceType.BROKER)) for name in brokers)
     yield from ((int(ResourceType.TOPIC), name) for name in request.metadata.topics)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from kreassign.model import error_codes
 from kreassign.twin.api.metadata import metadata_brokers, metadata_failed, shown_controller, topic_partitions_failed
 from kreassign.twin.api.request import Handler, Request
-from kreassign.twin.refused import REFUSED
+from kreassign.twin.refused import REFUSED, SCENARIO_RULES
 from kreassign.wire import api
 from kreassign.wire.api import Message
 from kreassign.wire.codec import refusing
@@ -23,7 +23,7 @@ def _refuse(request: Request) -> Message:
     row = _ROWS[request.called.key]
     code, text = row.code, row.text
     if code == error_codes.SECURITY_DISABLED and request.cluster.permissions is not None:
-        code, text = error_codes.POLICY_VIOLATION, "This is a twin: its access rules are those of its scenario."
+        code, text = error_codes.POLICY_VIOLATION, SCENARIO_RULES
     return _item_by_item(request, code, text)
 
 

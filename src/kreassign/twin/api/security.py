@@ -11,6 +11,7 @@ from collections import Counter
 from kreassign.model import error_codes
 from kreassign.twin.access import Operation
 from kreassign.twin.api.request import Handler, Request
+from kreassign.twin.refused import SCENARIO_RULES
 from kreassign.wire import api
 from kreassign.wire.api import Message
 
@@ -107,16 +108,16 @@ def _describe_acls(request: Request) -> Message:
     - Without access rules SECURITY_DISABLED, as from a broker that has no authorizer.
 
     Left out:
-    - The rules themselves: with a scenario's access rules the list is empty.
+    - The rules themselves: with a scenario's access rules POLICY_VIOLATION. An empty list would be untrue.
     """
     if not request.allows(Operation.DESCRIBE):
         return _acls_answer(error_codes.CLUSTER_AUTHORIZATION_FAILED, request.denial(Operation.DESCRIBE))
     if request.cluster.permissions is None:
         return _acls_answer(error_codes.SECURITY_DISABLED, "No Authorizer is configured on the broker")
-    return _acls_answer(error_codes.NONE, None)
+    return _acls_answer(error_codes.POLICY_VIOLATION, SCENARIO_RULES)
 
 
-def _acls_answer(code: int, text: str | None) -> Message:
+def _acls_answer(code: int, text: str) -> Message:
     return api.DESCRIBE_ACLS.response(error_code=code, error_message=text, resources=[])
 
 

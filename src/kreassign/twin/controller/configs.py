@@ -20,6 +20,8 @@ from kreassign.twin.controller.decision import (
     FAILED,
     MAX_RECORDS,
     MIN_IN_SYNC_REPLICAS,
+    OF_OTHER_KIND,
+    OTHER_KINDS,
     TOO_LARGE,
     ControllerContext,
     Decision,
@@ -137,6 +139,8 @@ def _first_look(context: ControllerContext, command: AlterConfigs) -> dict[tuple
 
 
 def _refusal(context: ControllerContext, command: AlterConfigs, one: ResourceChanges) -> Outcome:
+    if one.type in OTHER_KINDS:
+        return OF_OTHER_KIND
     if command.broker_id is not None:
         refusal = _brokers_refusal(context, command, command.broker_id, one)
         if refusal.is_failure:

@@ -208,6 +208,11 @@ FAILED = Outcome(UNKNOWN_SERVER_ERROR)
 TOO_LARGE = Outcome(POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
 """The answer to a request that would write more than `MAX_RECORDS` and cannot be cut short."""
 
+BROKER_LOGGER, CLIENT_METRICS, _GROUP = 8, 16, 32
+OTHER_KINDS = (BROKER_LOGGER, CLIENT_METRICS, _GROUP)
+"""Kinds of resources that have configs in Kafka, and none in a twin; by Kafka's number."""
+OF_OTHER_KIND = Outcome(POLICY_VIOLATION, "This is a twin: it keeps configs of topics and brokers only.")
+
 
 def with_default_text(code: int) -> Outcome:
     """A refusal with Kafka's default message for its code."""

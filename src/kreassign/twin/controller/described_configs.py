@@ -10,7 +10,14 @@ from kreassign.model import ConfigResource
 from kreassign.model.cluster import ConfigSource, ResourceType
 from kreassign.model.error_codes import INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION
 from kreassign.twin.controller import config_keys
-from kreassign.twin.controller.decision import DEFAULT_BROKER, ControllerContext, Outcome, with_default_text
+from kreassign.twin.controller.decision import (
+    DEFAULT_BROKER,
+    OF_OTHER_KIND,
+    OTHER_KINDS,
+    ControllerContext,
+    Outcome,
+    with_default_text,
+)
 from kreassign.twin.controller.topics import check_topic_name
 from kreassign.twin.metadata import CORDONED_LOG_DIRS
 
@@ -64,6 +71,8 @@ def describe_configs(
         outcome, configs = _describe_topic(context, node_id, name)
     elif resource_type == ResourceType.BROKER:
         outcome, configs = _describe_broker(context, node_id, name, wanted)
+    elif resource_type in OTHER_KINDS:
+        return DescribedResource(resource_type, name, OF_OTHER_KIND)
     else:
         # Kafka fails the whole request; the caller must do so, too.
         return DescribedResource(resource_type, name, with_default_text(INVALID_REQUEST))
