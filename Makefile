@@ -205,8 +205,7 @@ soak: $(VENV_READY) $(JARS_READY) $(CLASS_DATA) ## many clients at once, a day i
 test-clients: $(VENV_READY) $(JARS_READY) $(CLASS_DATA) ## foreign clients of Go, npm and PyPI, and their suites, on a twin and real Kafka
 	@bash scripts/prerequisites.sh java
 	$(BIN)/python -m tests.clients
-	$(BIN)/python -m tests.clients.foreign_suites
-	$(BIN)/python -m tests.clients.foreign_suites --kafka
+	$(BIN)/python -m tests.clients.foreign_suites --write
 
 VERSION ?=
 .PHONY: kafka-next

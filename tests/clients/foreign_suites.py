@@ -1,8 +1,8 @@
-"""`python -m tests.clients.foreign_suites`: the test suites of other clients, from their packages, on a twin.
+"""`python -m tests.clients.foreign_suites`: the test suites of other clients, on a twin and on real Kafka.
 
-The packages come from the registries, into `build/clients`; nothing of them is in this repository. `--kafka` runs them
-on real Kafka too. A test passes, or is left out for a reason below; one that passes all the same is told as well, so
-that no reason outlives its cause. The table is in `docs/design/conformance.md`.
+The packages come from the registries, into `build/clients`; nothing of them is in this repository. Every test is run on
+both. What passes on Kafka passes on the twin, or is left out for a reason in `known.py`; a reason that does not hold is
+told as well. `--write` writes the list of the guide (`suite_table.py`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tarfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -28,16 +28,25 @@ from kreassign.twin.server import serving
 from testbed import ClusterSpec, KafkaCluster
 from testbed.proxy import Proxy
 from testbed.releases import DEFAULT
+from tests.campaigns.page import report
 from tests.clients.programs import BUILD, HERE, Language
+from tests.clients.suite_table import (
+    GUIDE,
+    SECTION,
+    End,
+    Ended,
+    Results,
+    Row,
+    recorded,
+    side_by_side,
+    suite_table,
+    surprises,
+)
 from tests.conformance.clusters import small_twin
 
 KAFKA = DEFAULT
-SUITE_TIMEOUT_S = 300
+SUITE_TIMEOUT_S = 600
 _FETCH_TIMEOUT_S, _BUILD_TIMEOUT_S, _TEST_TIMEOUT_S = 180, 1_200, 60
-_RECORDS = "produces records"
-_TWO_MEMBERS = "needs a group of two members"
-Results = Mapping[str, bool]
-"""Whether each test passed."""
 
 
 class UnavailableError(Exception):
@@ -46,74 +55,21 @@ class UnavailableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """A suite of another client: `brokers` it needs, and why each test that does not pass is left out."""
+    """A suite of another client: `name` as in `known.py`, and the brokers that it needs."""
 
     name: str
     language: Language
     brokers: int
-    passes: tuple[str, ...]
-    left_out: Mapping[str, str]
 
 
-KAFKA_PYTHON = Suite(
-    "kafka-python", Language.PYTHON, 1,
-    (
-        "test_alter_partition_reassignments", "test_alter_replica_log_dirs", "test_create_delete_topics",
-        "test_create_partitions", "test_describe_configs_broker_resource_returns_configs",
-        "test_describe_configs_invalid_broker_id_raises", "test_describe_configs_mixed_resources_returns_configs",
-        "test_describe_configs_topic_resource_returns_configs", "test_describe_log_dirs",
-        "test_describe_metadata_quorum", "test_describe_topic_partitions", "test_describe_topic_partitions_pagination",
-        "test_elect_leaders", "test_list_config_resources", "test_list_partition_offsets",
-        "test_list_partition_reassignments",
-    ),
-    {
-        "test_create_describe_delete_acls": "needs an authorizer; without one it fails on Kafka too",
-        "test_delete_groups": _RECORDS,
-        "test_delete_groups_with_errors": _RECORDS,
-        "test_delete_records": _RECORDS,
-        "test_delete_records_with_errors": _RECORDS,
-        "test_describe_group_exists": _TWO_MEMBERS,
-    },
-)  # fmt: skip
-SARAMA = Suite(
-    "Sarama", Language.GO, 6,  # It asks brokers 1 to 5, and clusters of tests count from 0.
-    (
-        "TestFuncAdminAlterConfig", "TestFuncAdminAlterConsumerGroupOffsets",
-        "TestFuncAdminAlterPartitionReassignments", "TestFuncAdminDeleteGroup",
-        "TestFuncAdminDeleteTopic", "TestFuncAdminDescribeConfig", "TestFuncAdminDescribeGroups",
-        "TestFuncAdminDescribeLogDirs", "TestFuncAdminElectLeadersV1", "TestFuncAdminIncrementalAlterConfigs",
-        "TestFuncAdminListConsumerGroupOffsetsBatch", "TestFuncAdminListConsumerGroups", "TestFuncAdminUpdateFeatures",
-    ),
-    {
-        "TestFuncAdminDeleteRecords": _RECORDS,
-        "TestFuncAdminListConsumerGroupOffsets": "stops a broker with docker",
-        "TestFuncAdminListOffsets": _RECORDS,
-        "TestFuncAdminNetworkErrorClosesControllerConnection": "breaks connections with Toxiproxy",
-        "TestFuncAdminQuotas": "sets quotas",
-    },
-)  # fmt: skip
+KAFKA_PYTHON = Suite("kafka-python", Language.PYTHON, 1)
+SARAMA = Suite("Sarama", Language.GO, 6)  # It asks brokers 1 to 5, and clusters of tests count from 0.
 SUITES = (KAFKA_PYTHON, SARAMA)
-WITHOUT_TESTS = {"confluent-kafka": Language.PYTHON, "kafkajs": Language.NODE, "@platformatic/kafka": Language.NODE}
-"""Clients whose packages hold no tests of their admin client, which is looked at: they are walked (`walks.py`)."""
-
-
-def suite_table() -> str:
-    """The table of the guide: what passes, and what is left out why."""
-    lines = ["| Suite | Test | On a twin |", "|---|---|---|"]
-    for suite in SUITES:
-        lines += [f"| {suite.name} | `{test}` | passes |" for test in suite.passes]
-        lines += [f"| {suite.name} | `{test}` | left out: {reason} |" for test, reason in suite.left_out.items()]
-    return "\n".join(lines)
-
-
-def surprises(suite: Suite, results: Results) -> tuple[str, ...]:
-    """Sentences about tests that end otherwise than the table says, are new, or are gone."""
-    expected = dict.fromkeys(suite.passes, True) | dict.fromkeys(suite.left_out, False)
-    failed = (f"{test} fails" for test in expected if expected[test] and results.get(test) is False)
-    passed = (f"{test} passes, though it is left out" for test in suite.left_out if results.get(test))
-    gone = (f"{test} was not run" for test in expected if test not in results)
-    new = (f"{test} is not in the table" for test in results if test not in expected)
-    return (*failed, *passed, *gone, *new)
+_SARAMA_TESTS = "TestFunc(Admin|Client|OffsetManager)"
+_LOOKED_INTO = {"confluent-kafka": Language.PYTHON, "kafkajs": Language.NODE, "@platformatic/kafka": Language.NODE}
+"""Packages that hold no tests of an admin client, which is looked at here."""
+_READ_BY_HAND = {"aiokafka": "0.14.0"}
+"""Packages whose source pip fetches only where it can build it, and the version that was looked into by hand."""
 
 
 # --- packages -------------------------------------------------------------------------------------------------------
@@ -190,21 +146,20 @@ def admin_tests(archive: Path) -> tuple[str, ...]:
         return tuple(name for name, file in tests.items() if file is not None and b"admin" in file.read().lower())
 
 
-def _check_that_there_are_no_tests(client: str) -> bool:
-    """Tell what the package of a client has: False if that is tests of its admin client."""
-    language = WITHOUT_TESTS[client]
-    try:
-        _need(language)
-        found = admin_tests(_fetch_from_npm(client) if language is Language.NODE else _fetch_from_pypi(client))
-    except UnavailableError as error:
-        click.echo(f"{client}'s package was not looked at: {error}")
-        return True
-    click.echo(
-        f"  ! {client}'s package has tests of its admin client now: {', '.join(found)}"
-        if found
-        else f"{client}: its package has no tests of its admin client, which is walked"
-    )
-    return not found
+def _tests_in_packages() -> Iterator[str]:
+    """Sentences about packages that may have tests of their admin client now."""
+    for client, language in _LOOKED_INTO.items():
+        try:
+            _need(language)
+            found = admin_tests(_fetch_from_npm(client) if language is Language.NODE else _fetch_from_pypi(client))
+        except UnavailableError as error:
+            click.echo(f"{client}'s package was not looked at: {error}")
+            continue
+        if found:
+            yield f"{client}'s package has tests of its admin client: {', '.join(found)}"
+    for client, release in _READ_BY_HAND.items():
+        if (installed := installed_version(client)) != release:
+            yield f"{client} is {installed} now: look into its archive for tests, of which {release} had none"
 
 
 def _fetch_kafka_python() -> Path:
@@ -237,7 +192,7 @@ def _fetch_sarama() -> Path:
 
 
 def _run(command: Sequence[str | Path], folder: Path, **environment: str) -> str:
-    """Output of a suite; it may fail, and lines after `SUITE_TIMEOUT_S` count as not run."""
+    """Output of a suite; it may fail, and what it has not told after `SUITE_TIMEOUT_S` is not run."""
     whole = {**os.environ, "KAFKA_VERSION": KAFKA, **environment}
     try:
         ended = subprocess.run(
@@ -261,8 +216,18 @@ def _run_kafka_python(folder: Path, addresses: Sequence[str]) -> Results:
     )  # fmt: skip
     if not report.exists():
         return {}
-    cases = ET.parse(report).iter("testcase")
-    return {case.attrib["name"]: len(list(case)) == 0 for case in cases}
+    return ends_in_junit(ET.parse(report).getroot())
+
+
+def ends_in_junit(report: ET.Element) -> Results:
+    """The tests of a report of pytest's."""
+    return {case.attrib["name"]: Ended(_end_of(case), float(case.attrib["time"])) for case in report.iter("testcase")}
+
+
+def _end_of(case: ET.Element) -> End:
+    if case.find("skipped") is not None:
+        return End.NOT_RUN
+    return End.FAILED if len(case) else End.PASSED
 
 
 class _Toxiproxy(BaseHTTPRequestHandler):
@@ -304,10 +269,19 @@ def _sarama_proxies(addresses: Sequence[str]) -> Iterator[str]:
 def _run_sarama(program: Path, addresses: Sequence[str]) -> Results:
     with _sarama_proxies(addresses) as toxiproxy:
         shown = _run(
-            (program, "-test.v", "-test.run", "TestFuncAdmin", f"-test.timeout={SUITE_TIMEOUT_S - 10}s"),
+            (program, "-test.v", "-test.run", _SARAMA_TESTS, f"-test.timeout={SUITE_TIMEOUT_S - 10}s"),
             BUILD, TOXIPROXY_ADDR=toxiproxy,
         )  # fmt: skip
-    return {test: end == "PASS" for end, test in re.findall(r"(?m)^--- (PASS|FAIL|SKIP): (\w+)", shown)}
+    return ends_in_go(shown)
+
+
+_ENDS_IN_GO = {"PASS": End.PASSED, "FAIL": End.FAILED, "SKIP": End.NOT_RUN}
+
+
+def ends_in_go(shown: str) -> Results:
+    """The tests that a program of `go test` names when they have ended."""
+    ended = re.findall(r"(?m)^--- (PASS|FAIL|SKIP): (\w+) \((\S+)s\)", shown)
+    return {test: Ended(_ENDS_IN_GO[end], float(seconds)) for end, test, seconds in ended}
 
 
 def run(suite: Suite, package: Path, bootstrap: str) -> Results:
@@ -334,34 +308,43 @@ def _cluster(suite: Suite, *, on_kafka: bool) -> Iterator[str]:
             yield twin.bootstrap_servers
 
 
+def compare(suite: Suite, tests: Iterable[str]) -> tuple[Row, ...]:
+    """Run a suite on real Kafka and on a twin: these tests, and all others that it has."""
+    package = fetch(suite)
+    with _cluster(suite, on_kafka=True) as bootstrap:
+        on_kafka = run(suite, package, bootstrap)
+    with _cluster(suite, on_kafka=False) as bootstrap:
+        on_twin = run(suite, package, bootstrap)
+    return side_by_side(suite.name, tests, on_kafka, on_twin)
+
+
 @click.command()
 @click.option("--only", multiple=True, type=click.Choice([suite.name for suite in SUITES]), help="Run only these.")
-@click.option("--kafka", "on_kafka", is_flag=True, help="Run on real Kafka, and not on a twin.")
-def main(*, only: tuple[str, ...], on_kafka: bool) -> None:
-    """Run the suites of other clients. Exit code 1 if a test ends otherwise than the table says."""
-    is_as_told = True
+@click.option("--write", "writes", is_flag=True, help="Write the list into the guide, if all suites could be run.")
+def main(only: tuple[str, ...], *, writes: bool) -> None:
+    """Run the suites of other clients. Exit code 1 if a test ends otherwise than the reasons in known.py explain."""
+    before = recorded(GUIDE.read_text(encoding="utf-8"))
+    rows: list[Row] = []
     for suite in (one for one in SUITES if not only or one.name in only):
         try:
-            package = fetch(suite)
-            with _cluster(suite, on_kafka=on_kafka) as bootstrap:
-                results = run(suite, package, bootstrap)
+            found = compare(suite, [row.test for row in before if row.suite == suite.name])
         except UnavailableError as error:
             click.echo(f"{suite.name}'s tests were not run: {error}")
             continue
-        click.echo(
-            f"{suite.name}: {len(results)} tests, {sum(results.values())} passed, {len(suite.left_out)} left out"
-        )
-        if on_kafka:
-            for test, has_passed in results.items():
-                click.echo(f"    {test}: {'passes' if has_passed else 'fails'}")
-            continue
-        for sentence in surprises(suite, results):
-            click.echo(f"  ! {sentence}")
-            is_as_told = False
-    for client in () if on_kafka else WITHOUT_TESTS:
-        is_as_told = _check_that_there_are_no_tests(client) and is_as_told
-    if not is_as_told:
-        raise SystemExit(1)
+        on_kafka, on_twin = _count(row.on_kafka for row in found), _count(row.on_twin.end for row in found)
+        click.echo(f"{suite.name}: {on_kafka} on Kafka {KAFKA}, {on_twin} on the twin")
+        rows += found
+    sentences = [f"{row.suite}: {sentence}" for row in rows for sentence in surprises(row)]
+    sentences += _tests_in_packages()
+    for sentence in sentences:
+        click.echo(f"! {sentence}")
+    writes = writes and {row.suite for row in rows} == {suite.name for suite in SUITES}
+    report(SECTION, "make test-clients", suite_table(rows), is_broken=bool(sentences), writes=writes, page=GUIDE)
+
+
+def _count(ends: Iterable[End]) -> str:
+    every = list(ends)
+    return f"{every.count(End.PASSED)} of {len(every)} passed"
 
 
 if __name__ == "__main__":

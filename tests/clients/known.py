@@ -1,4 +1,4 @@
-"""Known differences of each client: a twin keeps no records and no quotas.
+"""Known differences of each client and of each client's own tests: a twin keeps no records and no quotas.
 
 The guide `docs/guides/test-your-tooling-against-the-twin.md` has it in words.
 """
@@ -69,6 +69,38 @@ KNOWN: Mapping[str, Mapping[str, object]] = {
     },
 }
 """What each client finds on a twin in the steps where real brokers give it what it asked for, by program."""
+
+_RECORDS, _QUOTAS = "produces records", "sets quotas"
+REFUSED_AT_ONCE = frozenset({_RECORDS, _QUOTAS})
+"""Reasons that a client hears as soon as it asks."""
+_AUTHORIZER, _DOCKER, _TOXIPROXY = "needs an authorizer", "stops a broker with docker", "breaks lines with Toxiproxy"
+FAILS_ON_KAFKA_TOO = frozenset({_AUTHORIZER, _DOCKER, _TOXIPROXY})
+"""Reasons that hold on the brokers of `make test-clients` as well."""
+LEFT_OUT: Mapping[str, Mapping[str, str]] = {
+    "kafka-python": {
+        "test_create_describe_delete_acls": _AUTHORIZER,
+        "test_delete_groups": _RECORDS,
+        "test_delete_groups_with_errors": _RECORDS,
+        "test_delete_records": _RECORDS,
+        "test_delete_records_with_errors": _RECORDS,
+        "test_describe_group_exists": "needs a group of two members",
+    },
+    "Sarama": {
+        "TestFuncAdminDeleteRecords": _RECORDS,
+        "TestFuncAdminListConsumerGroupOffsets": _DOCKER,
+        "TestFuncAdminListOffsets": _RECORDS,
+        "TestFuncAdminNetworkErrorClosesControllerConnection": _TOXIPROXY,
+        "TestFuncAdminQuotas": _QUOTAS,
+    },
+}
+"""Why a test of another client does not pass on a twin, by suite."""
+WITHOUT_TESTS: Mapping[str, str] = {
+    "confluent-kafka": "its archive on PyPI has no tests",
+    "kafkajs": "its archive on npm has one test, of the defaults of retries",
+    "@platformatic/kafka": "its archive on npm has no tests",
+    "aiokafka": "its archive on PyPI has no tests, which its MANIFEST.in leaves out",
+}
+"""Clients whose packages hold no tests of their admin client: they are walked (`walks.py`)."""
 
 
 def unexpected(program: str, found: Iterable[Difference]) -> tuple[Difference, ...]:
