@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kreassign.errors import ClusterError, InputError
-from kreassign.executor.brokers import AskedAgain, read_brokers
+from kreassign.executor.brokers import Steps, read_brokers
 from kreassign.executor.cluster.changes import Changed, change_configs
 from kreassign.executor.cluster.requests import brokers_down
 from kreassign.model import ConfigChange, ConfigResource
@@ -18,9 +18,10 @@ SILENT, DENIED = ClusterError("nobody answers"), ClusterError("permission is mis
 
 
 def meet(errors: list[Exception | None], said: list[str]) -> None:
-    again = AskedAgain(said.append, lambda: said.append("pause"))
-    for error in errors:
-        with again:
+    steps = Steps(said.append, lambda: said.append("pause"))
+    for number, error in enumerate(errors):
+        with steps:
+            steps.note(f"step {number}")
             if error is not None:
                 raise error
 
@@ -29,7 +30,8 @@ def meet(errors: list[Exception | None], said: list[str]) -> None:
 def test_an_error_of_the_cluster_is_told_and_the_next_step_is_taken(errors: list[Exception | None]) -> None:
     said: list[str] = []
     meet(errors, said)
-    assert said == [word for error in errors if error is not None for word in (f"wait: {error}", "pause")]
+    told = [[f"step {number}", *([f"wait: {error}", "pause"] if error else [])] for number, error in enumerate(errors)]
+    assert said == [word for words in told for word in words]
 
 
 @pytest.mark.parametrize("error", [SILENT, DENIED])
@@ -37,21 +39,29 @@ def test_the_second_error_in_a_row_is_raised_whatever_it_says(error: ClusterErro
     said: list[str] = []
     with pytest.raises(ClusterError, match=str(error)):
         meet([None, SILENT, error], said)
-    assert said == [f"wait: {SILENT}", "pause"]
+    assert said == ["step 0", "step 1", f"wait: {SILENT}", "pause", "step 2"]
 
 
 def test_an_error_in_the_first_step_is_raised_at_once() -> None:
     said: list[str] = []
     with pytest.raises(ClusterError):
         meet([SILENT], said)
-    assert said == []
+    assert said == ["step 0"]
 
 
 def test_what_does_not_come_from_the_cluster_is_raised_at_once() -> None:
     said: list[str] = []
     with pytest.raises(InputError):
         meet([None, InputError("a plan is needed")], said)
-    assert said == []
+    assert said == ["step 0", "step 1"]
+
+
+def test_a_step_that_is_taken_again_is_told_once() -> None:
+    said: list[str] = []
+    steps = Steps(said.append, lambda: None)
+    for sentence in ("wait", "wait", "cordon", "wait"):
+        steps.note(sentence)
+    assert said == steps.taken == ["wait", "cordon", "wait"]
 
 
 @pytest.mark.parametrize("behind", range(2))

@@ -323,6 +323,22 @@ def test_a_broker_that_dies_in_the_middle_is_drained_all_the_same(operators: Ope
     assert (rig.throttles, operators.cordon) == ({}, None)
 
 
+@pytest.mark.parametrize("behind", range(2))
+def test_a_broker_that_lags_after_the_drain_is_waited_for(operators: Operators, behind: int) -> None:
+    rig = operators.rig
+
+    def tell(sentence: str) -> None:
+        operators.said.append(sentence)
+        if sentence.startswith("wait: brokers to show"):
+            rig.twin.views.release(behind)
+
+    runs = VirtualRuns(rig, before=lambda: rig.twin.views.hold_back(behind))
+    request = DecommissionRequest((3,))
+    assert Decommissioning(rig.client, request, operators.context(), runs, rig.transport, tell).go_on().is_finished
+    assert operators.said[2:] == [f"wait: brokers to show the same as broker {behind}"]
+    assert runs.ids == ["run-1"]
+
+
 def test_without_a_controller_the_cordon_outlives_the_broker(operators: Operators) -> None:
     rig = operators.rig
     operators.empty_and_stop()

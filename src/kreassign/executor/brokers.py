@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from kreassign.errors import ClusterError, Unsupported
 from kreassign.executor.cluster import readings
@@ -280,25 +280,36 @@ class Cordon:
 
 @dataclass(frozen=True, slots=True)
 class Await:
-    """Read again later: work in progress ends by itself; brief waits end within minutes unless others interfere."""
+    """Read again later: work in progress ends by itself.
+
+    A wait with a `remedy` is brief: it ends within minutes, or the operator has to do that.
+    """
 
     reason: str
-    is_brief: bool = False
+    remedy: str = ""
 
     def __str__(self) -> str:
         return f"wait: {self.reason}"
 
 
-class AskedAgain:
-    """Context of each step in turn: an error of the cluster after a step that went well is told, and suppressed.
+class Steps:
+    """Steps that were `taken`, in words, each told once; and the context of each step in turn.
 
-    After a `pause` the next step begins with a look at what was done. An error in the first step, or in two in a row
-    (one node says this and another that), is raised.
+    An error of the cluster after a step that went well is told, and suppressed. After a `pause` the next step begins
+    with a look at what was done. An error in the first step, or in two in a row (one node says this and another that),
+    is raised.
     """
 
     def __init__(self, tell: Callable[[str], None], pause: Callable[[], None]) -> None:
         self._tell, self._pause = tell, pause
+        self.taken: list[str] = []
         self._went_well = False
+
+    def note(self, sentence: str) -> None:
+        """Report a step, unless the last one was the same."""
+        if not self.taken or self.taken[-1] != sentence:
+            self.taken.append(sentence)
+            self._tell(sentence)
 
     def __enter__(self) -> None:
         pass
@@ -307,7 +318,7 @@ class AskedAgain:
         went_well, self._went_well = self._went_well, error is None
         if not (went_well and isinstance(error, ClusterError)):
             return False
-        self._tell(str(Await(error_text(error))))
+        self.note(str(Await(error_text(error))))
         self._pause()
         return True
 
@@ -334,6 +345,22 @@ class Finished:
 
     def __str__(self) -> str:
         return "; ".join(self.proof)
+
+
+AnyStep = TypeVar("AnyStep")
+LAGS = f"{readings.ONE_LAGS}: restart it, then give the command again"
+
+
+def confirmed(step: AnyStep, found: Readings, decide: Callable[[int], object]) -> AnyStep | Await:
+    """The final step, if it follows from what each confirming broker knows, too: else one of them lags."""
+    for broker in confirming_brokers(found):
+        try:
+            other = decide(broker)
+        except ClusterError as error:
+            return Await(f"what broker {broker} knows of the partitions: {error_text(error)}", LAGS)
+        if other != step:
+            return Await(f"brokers to show the same as broker {broker}", LAGS)
+    return step
 
 
 def cordon_open(found: Readings, uncordoned: Collection[int]) -> Cordon | Blocked | None:

@@ -72,6 +72,10 @@ class Unregister:
 
 
 NAMED_BROKERS = 20
+LOOK = (
+    "it may be of a topic that this client may not see (DESCRIBE on the topic), or be left over. Look with "
+    "kafka-log-dirs, then give the command again"
+)
 
 Step = Cordon | Await | Drain | Unregister | Blocked | Finished
 
@@ -189,7 +193,7 @@ class Decommission:
     def _await_second_look(self, found: Readings) -> Await | None:
         if not (newly := sorted(found.unread_log_dirs - self.unread)):
             return None
-        return Await(f"what is on {'; '.join(newly)} could not be read", is_brief=True)
+        return Await(f"what is on {'; '.join(newly)} could not be read", LOOK)
 
     def _proof(self, one: BrokerReading, whole: BrokerReading, live: Iterable[int]) -> str:
         staying = sorted({*whole.replicas, *whole.arriving, *whole.leaving, *whole.copies})
@@ -251,4 +255,4 @@ def _drain(found: Readings) -> Drain | None:
 def _await_deletion(found: Readings) -> Await | None:
     left = {one.broker: one.copies for one in found.brokers if one.copies}
     said = "; ".join(f"broker {broker} still holds {some_partitions(names)}" for broker, names in left.items())
-    return Await(f"{said}, though no replica list names it there", is_brief=True) if left else None
+    return Await(f"{said}, though no replica list names it there", LOOK) if left else None

@@ -20,7 +20,7 @@ from kreassign.executor.cluster.receivers import read_closures
 from kreassign.executor.cluster.sizes import read_copy_sizes
 from kreassign.executor.events import PlannedMove, RunStarted
 from kreassign.executor.guards import GuardSetting
-from kreassign.executor.state import move_steps
+from kreassign.executor.state import brokers_between
 from kreassign.executor.throttle_ledger import (
     EVERY_REPLICA,
     ConfigValue,
@@ -214,8 +214,7 @@ def _of_closures_between(
     assignment: PartitionAssignment, partition: Partition, closures: Mapping[int, Closure]
 ) -> Iterator[str]:
     """Brokers that the partition leaves, and that Kafka refuses in a list between two steps."""
-    between = {broker for replicas in _lists_between(assignment, partition) for broker in replicas}
-    for broker in sorted(between.difference(assignment.replicas)):
+    for broker in sorted(_brokers_between(assignment, partition).difference(assignment.replicas)):
         closure = closures.get(broker, Closure.NONE)
         if closure.is_binding:
             yield (
@@ -224,10 +223,10 @@ def _of_closures_between(
             )
 
 
-def _lists_between(assignment: PartitionAssignment, partition: Partition) -> list[tuple[int, ...]]:
-    """Lists that a stepwise move sends before that of the plan."""
-    move = PlannedMove(assignment.topic_partition, partition.replicas, assignment.replicas, size_bytes=0)
-    return [step.target for step in move_steps(move)[:-1]]
+def _brokers_between(assignment: PartitionAssignment, partition: Partition) -> frozenset[int]:
+    return brokers_between(
+        PlannedMove(assignment.topic_partition, partition.replicas, assignment.replicas, size_bytes=0)
+    )
 
 
 def _way_out(ongoing: OngoingReassignment) -> str:
@@ -592,8 +591,7 @@ def _named_in_changes(plan: Plan, partitions: Mapping[TopicPartition, Partition]
     return {
         broker
         for one, present in changed
-        for replicas in (one.replicas, *(_lists_between(one, present) if is_stepwise else ()))
-        for broker in replicas
+        for broker in (*one.replicas, *(_brokers_between(one, present) if is_stepwise else ()))
     }
 
 

@@ -13,7 +13,17 @@ from pathlib import Path
 from kreassign.admin import AdminClient
 from kreassign.clock import Clock
 from kreassign.errors import ClusterError, ExecutionError, InputError
-from kreassign.executor.brokers import CORDON, CORDONED_LOG_DIRS, UNCORDON, BrokerReading, is_our_cordon, way_to_open
+from kreassign.executor.brokers import (
+    CORDON,
+    CORDONED_LOG_DIRS,
+    UNCORDON,
+    BrokerReading,
+    Cordon,
+    Readings,
+    cordon_open,
+    is_our_cordon,
+    way_to_open,
+)
 from kreassign.executor.cluster.changes import CHANGE_TIMEOUT_MS
 from kreassign.executor.cluster.port import ConfigPort
 from kreassign.executor.journal.folder import cluster_folder
@@ -87,6 +97,16 @@ def cordon(client: AdminClient, broker: int, *, validate_only: bool = False) -> 
     ):
         raise error
     return None
+
+
+def validated_cordons(client: AdminClient, found: Readings, known: Collection[int]) -> dict[int, str | None]:
+    """Why Kafka would refuse the cordon of each open broker that is not `known`; None if it would take it.
+
+    Raises ClusterError.
+    """
+    due = cordon_open(found, known)
+    brokers = due.brokers if isinstance(due, Cordon) else ()
+    return {broker: cordon(client, broker, validate_only=True) for broker in brokers}
 
 
 def uncordon(client: AdminClient, found: BrokerReading, context: RunContext) -> str:

@@ -21,13 +21,13 @@ from kreassign.errors import ClusterError, InputError, JournalUnreadable, Malfor
 from kreassign.executor.brokers import (
     CORDONED_LOG_DIRS,
     NOT_SHOWN,
-    AskedAgain,
     Await,
     Blocked,
     Cordon,
     Finished,
     Readings,
-    confirming_brokers,
+    Steps,
+    confirmed,
     cordon_open,
     is_our_cordon,
     listed_brokers,
@@ -43,7 +43,7 @@ from kreassign.executor.journal import active_run, cluster_journals, first_event
 from kreassign.executor.lease import LeasePolicy
 from kreassign.executor.maintenance.record import brokers_in_maintenance
 from kreassign.executor.preview import RunPreview
-from kreassign.executor.state import move_steps
+from kreassign.executor.state import brokers_between
 from kreassign.model.authorization import error_text
 from kreassign.model.closures import REFUSES
 from kreassign.model.error_codes import BROKER_ID_NOT_REGISTERED, has_code
@@ -63,6 +63,7 @@ from kreassign.operations.broker_changes import (
     sole_change,
     uncordon,
     uncordon_dead,
+    validated_cordons,
 )
 from kreassign.operations.connect import tell_nobody
 from kreassign.operations.plan import make_plan
@@ -264,11 +265,9 @@ def preview_decommission(
 
 
 def _asked_for_cordons(client: AdminClient, wanted: Decommission, found: Readings) -> Decommission:
-    """The request with the brokers whose cordon Kafka refuses: it is asked to validate each."""
-    due = cordon_open(found, wanted.uncordoned)
-    brokers = due.brokers if isinstance(due, Cordon) else ()
-    asked = {broker: cordon(client, broker, validate_only=True) for broker in brokers}
-    refused = {broker: refusal for broker, refusal in asked.items() if refusal is not None}
+    """The request with the brokers whose cordon Kafka refuses."""
+    asked = validated_cordons(client, found, wanted.uncordoned)
+    refused = {broker: why for broker, why in asked.items() if why is not None}
     return replace(wanted, uncordoned={**wanted.uncordoned, **refused})
 
 
@@ -292,10 +291,7 @@ def _prepared_drain(
 
 def _refuse_lists_between(moves: Iterable[PlannedMove], cordoned: Collection[int]) -> None:
     """Raise InputError if brokers that will be cordoned stay in a list between two steps of a move."""
-    between = {
-        move.topic_partition: {broker for one in move_steps(move)[:-1] for broker in one.target} for move in moves
-    }
-    if held := [name for name, named in between.items() if not named.isdisjoint(cordoned)]:
+    if held := [move.topic_partition for move in moves if not brokers_between(move).isdisjoint(cordoned)]:
         raise InputError(
             f"with --stepwise {some_partitions(held)} would leave {listed_brokers(cordoned)} one after the other, and "
             f"when these are cordoned, {REFUSES}; leave out --stepwise, or decommission the brokers one after the other"
@@ -374,10 +370,9 @@ class Decommissioning:
         self._context = context
         self._runs = executed
         self._clock = clock
-        self._tell = tell
         self._is_agreed = is_agreed
         self._wanted = request.wanted
-        self._steps: list[str] = []
+        self._steps = Steps(tell, lambda: clock.sleep(context.poll_s))
         self._done: list[RunHistory] = []
         self._warned: set[str] = set()
         self._since_s = 0.0
@@ -389,17 +384,16 @@ class Decommissioning:
         for run_id in interrupted_drains(self._context.state_dir, cluster_id, self._request.brokers):
             if not self._is_agreed:
                 return self._result(NOT_SHOWN)
-            self._note(f"resume run {run_id}, which drains {listed_brokers(self._request.brokers)}")
+            self._steps.note(f"resume run {run_id}, which drains {listed_brokers(self._request.brokers)}")
             if blocked := self._after(self._runs.resume(run_id)):
                 return self._result(blocked)
         last: Step | None = None
-        again = AskedAgain(self._note, lambda: self._clock.sleep(self._context.poll_s))
         while True:
-            with again:
+            with self._steps:
                 found = self._read()
                 if last is None:
                     self._wanted.refuse_unknown(found, decommissioned_here(self._context.state_dir, cluster_id))
-                step = self._confirmed(self._wanted.next_step(found), found)
+                step = self._next_step(found)
                 if isinstance(step, Finished):
                     ours = noted_cordons(self._context.state_dir, cluster_id).intersection(self._request.brokers)
                     note_decommissions(self._context.state_dir, cluster_id, ours)
@@ -409,7 +403,7 @@ class Decommissioning:
                 self._check_first(step, found, last)
                 step = self._wanted.next_step(found) if isinstance(step, Cordon) else step
                 if not isinstance(step, Cordon):  # that one is decided again, and told then
-                    self._note(str(step))
+                    self._steps.note(str(step))
                 if blocked := self._take(step, found, last):
                     return self._result(blocked)
                 last = step
@@ -480,11 +474,8 @@ class Decommissioning:
         """Wait one poll; return Blocked after BRIEF_S."""
         if step != last:
             self._since_s = self._clock.monotonic_s()
-        elif step.is_brief and self._clock.monotonic_s() - self._since_s >= BRIEF_S:
-            return Blocked(
-                f"{step.reason}, for {BRIEF_S:g} s now: it may be of a topic that this client may not see (DESCRIBE on "
-                "the topic), or be left over. Look with kafka-log-dirs, then give the command again"
-            )
+        elif step.remedy and self._clock.monotonic_s() - self._since_s >= BRIEF_S:
+            return Blocked(f"{step.reason}, for {BRIEF_S:g} s now: {step.remedy}")
         self._clock.sleep(self._context.poll_s)
         self._wanted = replace(self._wanted, unread=self._wanted.unread | found.unread_log_dirs)
         return None
@@ -499,7 +490,7 @@ class Decommissioning:
             due = step.brokers if isinstance(step, Cordon) else ()
             if not (brokers := tuple(broker for broker in due if broker in brokers)):
                 return
-            self._note(str(Cordon(brokers)))
+            self._steps.note(str(Cordon(brokers)))
             noted = sorted(noted_cordons(state_dir, cluster_id).difference(brokers))
             # Others that were noted may have been opened since: a later cordon of theirs is not ours.
             others = read_brokers(self._client, noted).brokers if noted else ()
@@ -521,7 +512,7 @@ class Decommissioning:
         with sole_change(self._client, self._context, "decommission", self._clock) as confirm:
             # It may hold replicas, or run, by now: Kafka would unregister it all the same.
             found = self._read()
-            step = self._confirmed(self._wanted.next_step(found), found)
+            step = self._next_step(found)
             if not isinstance(step, Unregister) or broker not in step.brokers:
                 return
             self._refuse_if_lacking((), reassigns=True)  # unregistering needs the same permission
@@ -547,32 +538,26 @@ class Decommissioning:
     def _open_for_namesake(self, broker: int) -> None:
         """Delete the cordon, which outlives its broker: a new one with the id would start cordoned."""
         if self._context.controllers is None:
-            self._note(
+            self._steps.note(
                 f"{CORDONED_LOG_DIRS} stays set for the id {broker}, since no controller is known "
                 "(--bootstrap-controller): a broker that is started with it is cordoned until `kreassign decommission "
                 f"{broker} --cancel`"
             )
             return
         uncordon_dead(self._context.controllers, broker)
-        self._note(f"delete {CORDONED_LOG_DIRS} of the id {broker}, for a broker that may get it later")
+        self._steps.note(f"delete {CORDONED_LOG_DIRS} of the id {broker}, for a broker that may get it later")
 
     # --- around them --------------------------------------------------------------------------------------------
 
     def _read(self, asked: int | None = None) -> Readings:
         return read_brokers(self._client, self._request.brokers, asked)
 
-    def _confirmed(self, step: Step, found: Readings) -> Step:
-        """The step; before a final one what other brokers know of the partitions must lead to it, too."""
+    def _next_step(self, found: Readings) -> Step:
+        """The next step; a final one only if what other brokers know leads to it, too."""
+        step = self._wanted.next_step(found)
         if not isinstance(step, Finished | Unregister):
             return step
-        for broker in confirming_brokers(found):
-            try:
-                other = self._wanted.next_step(self._read(broker))
-            except ClusterError as error:
-                other = Await(f"broker {broker} does not tell what it knows of the partitions: {error}", is_brief=True)
-            if not isinstance(other, Finished | Unregister):
-                return other
-        return step
+        return confirmed(step, found, lambda broker: self._wanted.next_step(self._read(broker)))
 
     def _after(self, ended: RunHistory) -> Blocked | None:
         """Describe what a run that did not end well leaves to the operator."""
@@ -587,12 +572,6 @@ class Decommissioning:
             f"{said and f' ({said})'}. See to it (`kreassign status {ended.run_id}`), then give the command again"
         )
 
-    def _note(self, sentence: str) -> None:
-        """Report a step, unless the last one was the same."""
-        if not self._steps or self._steps[-1] != sentence:
-            self._steps.append(sentence)
-            self._tell(sentence)
-
     def _warn_of_open_ways(self, found: Readings) -> None:
         for sentence in self._wanted.open_ways(found):
             if sentence not in self._warned:
@@ -600,7 +579,7 @@ class Decommissioning:
                 self._context.warn(sentence)
 
     def _result(self, step: Step) -> DecommissionResult:
-        return DecommissionResult(tuple(self._steps), tuple(self._done), step)
+        return DecommissionResult(tuple(self._steps.taken), tuple(self._done), step)
 
 
 # --- cancelling -----------------------------------------------------------------------------------------------------

@@ -13,17 +13,15 @@ from enum import StrEnum
 
 from kreassign.admin import AdminClient
 from kreassign.clock import SYSTEM_CLOCK, Clock
-from kreassign.errors import ClusterError, Drifted, InputError
+from kreassign.errors import Drifted, InputError
 from kreassign.executor.brokers import (
     NOT_SHOWN,
-    AskedAgain,
     Await,
     Blocked,
     Cordon,
     Finished,
-    Readings,
-    confirming_brokers,
-    cordon_open,
+    Steps,
+    confirmed,
     listed_brokers,
     read_brokers,
 )
@@ -56,7 +54,7 @@ from kreassign.model.error_codes import INVALID_REPLICA_ASSIGNMENT, has_code
 from kreassign.model.plan_facts import is_another
 from kreassign.model.run import ACTIVE, RunHistory
 from kreassign.model.text import some_of
-from kreassign.operations.broker_changes import MaintenanceStore, cordon, sole_change, uncordon
+from kreassign.operations.broker_changes import MaintenanceStore, cordon, sole_change, uncordon, validated_cordons
 from kreassign.operations.connect import tell_nobody
 from kreassign.operations.decommission import Tell
 from kreassign.operations.run import RunContext, new_run_id
@@ -146,10 +144,9 @@ class Maintenance:
     wait_s: float = WAIT_S
     clock: Clock = SYSTEM_CLOCK
     is_agreed: bool = True
-    _uncordoned: dict[int, str] = field(default_factory=dict)
-    _asked: set[int] = field(default_factory=set)
+    _cordons: dict[int, str | None] = field(default_factory=dict)
+    """Answers of Kafka to the cordon of brokers: None, or why it refuses. Each is asked for before the first change."""
     _refusal: str = ""
-    _steps: list[str] = field(default_factory=list)
     _lease: ExitStack = field(default_factory=ExitStack)
     _confirm: Callable[[], None] | None = None
 
@@ -159,6 +156,7 @@ class Maintenance:
         self._cluster_id = self.client.describe_cluster().cluster_id
         writer = f"maintenance-{new_run_id(self.clock.now_ms())}"
         self._store = MaintenanceStore(self.client, self.context, self._cluster_id, writer)
+        self._steps = Steps(self.tell, lambda: self.clock.sleep(self.context.poll_s))
 
     def facts(self, asked: int | None = None) -> MaintenanceFacts:
         """Read the input of the next decision, partitions by this broker's view. Raises ClusterError, InputError."""
@@ -168,20 +166,13 @@ class Maintenance:
         least = min_isr_of(self.client, topics)
         unread = {topic: error_text(error) for topic, error in least.unknown.items()}
         record = self._store.read().decided(self.brokers)
-        self._ask_for_cordons(found)
-        facts = MaintenanceFacts(found, least.known, record, self._busy(), self._uncordoned, unread)
+        self._cordons |= validated_cordons(self.client, found, self._cordons)
+        uncordoned = {broker: why for broker, why in self._cordons.items() if why is not None}
+        facts = MaintenanceFacts(found, least.known, record, self._busy(), uncordoned, unread)
         if not all(one.may_be_cordoned for one in found.brokers):
             return facts
         closures = read_closures(self.client, to_be_named(facts))
         return replace(facts, refused={broker: one.why for broker, one in closures.items() if one.is_binding})
-
-    def _ask_for_cordons(self, found: Readings) -> None:
-        """Ask each open broker once whether it could be cordoned: a refusal is known before the first change."""
-        due = cordon_open(found, self._asked | self._uncordoned.keys())
-        for broker in due.brokers if isinstance(due, Cordon) else ():
-            if (refusal := cordon(self.client, broker, validate_only=True)) is not None:
-                self._uncordoned[broker] = refusal
-            self._asked.add(broker)
 
     def go_on(self, decide: Decide, due: Due = _unknown_ahead) -> MaintenanceResult:
         """Take steps until nothing is left to do, or only the operator can go on.
@@ -194,40 +185,29 @@ class Maintenance:
     def _go_on(self, decide: Decide, due: Due) -> MaintenanceResult:
         last: Step | None = None
         since_s = 0.0
-        again = AskedAgain(self._note, lambda: self.clock.sleep(self.context.poll_s))
+        steps = self._steps
         while True:
-            with again:
+            with steps:
                 facts = self.facts()
                 step = decide(facts)
                 if isinstance(step, Finished):
-                    step = self._confirmed(step, decide, facts)
+                    step = confirmed(step, facts.found, lambda broker: decide(self.facts(broker)))
                 if isinstance(step, Blocked | Finished) or not (self.is_agreed or isinstance(step, Await)):
                     last = step if isinstance(step, Blocked | Finished) else NOT_SHOWN
-                    return MaintenanceResult(tuple(self._steps), last)
+                    return MaintenanceResult(tuple(steps.taken), last)
                 if last is None:
                     self._check_permissions(due(facts))
                 # Steps that take turns, since others undo them, are not new.
-                if type(step) is not type(last) and str(step) not in self._steps:
+                if type(step) is not type(last) and str(step) not in steps.taken:
                     since_s = self.clock.monotonic_s()
                 elif self.clock.monotonic_s() - since_s >= self.wait_s:
-                    return MaintenanceResult(tuple(self._steps), self._too_long(step))
+                    return MaintenanceResult(tuple(steps.taken), self._too_long(step))
                 else:
                     # Brokers need a moment to show the change.
                     self.clock.sleep(self.context.poll_s)
                 last = step
-                self._note(str(step))
+                steps.note(str(step))
                 self._take(step, facts)
-
-    def _confirmed(self, step: Finished, decide: Decide, facts: MaintenanceFacts) -> Step:
-        """The step, if other brokers have the same metadata: a broker that is behind must not end the maintenance."""
-        for broker in confirming_brokers(facts.found):
-            try:
-                other = decide(self.facts(broker))
-            except ClusterError as error:
-                return Await(f"what broker {broker} knows of the partitions: {error}")
-            if other != step:  # One of both is behind: it would tell, or change, what is over.
-                return Await(f"brokers to show the same as broker {broker}")
-        return step
 
     def _too_long(self, step: Step) -> Blocked:
         refused = f" (the cluster answers: {self._refusal})" if self._refusal else ""
@@ -258,8 +238,7 @@ class Maintenance:
                 by = self.context.operator.name
                 self._store.write(facts.record.entered(brokers, self.clock.now_ms(), by, cordoned))
             case Cordon(brokers):
-                refusals = {broker: cordon(client, broker) for broker in brokers}
-                self._uncordoned |= {broker: said for broker, said in refusals.items() if said is not None}
+                self._cordons |= {broker: cordon(client, broker) for broker in brokers}
             case Reorder():
                 self._reorder(client, step, facts)
             case Elect(partitions):
@@ -342,9 +321,3 @@ class Maintenance:
                 raise found.error  # It may be still to move what would get another order.
             if found.ended_ms is None:
                 yield found
-
-    def _note(self, sentence: str) -> None:
-        """Report a step, unless the last one was the same."""
-        if not self._steps or self._steps[-1] != sentence:
-            self._steps.append(sentence)
-            self.tell(sentence)

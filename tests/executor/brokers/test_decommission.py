@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kreassign.executor.brokers import Await, Blocked, BrokerReading, Cordon, CordonReading, Finished, Readings
-from kreassign.executor.decommission import Decommission, Drain, Step, Unregister
+from kreassign.executor.decommission import LOOK, Decommission, Drain, Step, Unregister
 from kreassign.model import LogDir, OngoingReassignment, TopicPartition
 from tests.approved import approve
 
@@ -291,7 +291,7 @@ def test_a_broker_with_an_unread_directory_is_not_called_empty(found: Readings, 
 def test_an_unread_directory_is_looked_at_again_after_a_wait() -> None:
     for wanted in (Decommission(), Decommission(unregisters=True), Decommission(unread=frozenset({"broker 3: /d1"}))):
         step = wanted.next_step(PARTLY_READ)
-        assert step == Await("what is on broker 3: /d2 (KAFKA_STORAGE_ERROR) could not be read", is_brief=True)
+        assert step == Await("what is on broker 3: /d2 (KAFKA_STORAGE_ERROR) could not be read", LOOK)
 
 
 def test_a_broker_that_is_down_is_not_called_empty() -> None:

@@ -350,10 +350,13 @@ def _why_unknown(key: object, answers: Answers[Value]) -> ClusterError:
     return told[0] if told else ClusterError(f"brokers do not agree about {_name(key)}: {_disagreement(answers)}")
 
 
+ONE_LAGS = "one of them lags (`kafka-metadata-quorum.sh describe --replication` shows which)"
+
+
 def _disagreement(answers: Answers[Value]) -> str:
     """Text on what each broker shows, which of them lags, and what to do about it."""
     topics = {broker: one.value for broker, one in answers.items() if isinstance(one.value, Topic)}
-    lag = _proven_lag(topics) or "one of them lags (`kafka-metadata-quorum.sh describe --replication` shows which)"
+    lag = _proven_lag(topics) or ONE_LAGS
     shown = ", ".join(f"broker {broker} {what}" for broker, what in sorted(_first_difference(answers).items()))
     former = "" if topics else _OF_A_FORMER_TOPIC
     return f"{shown}; {lag}{former}. Try again; if this lasts, restart that broker{former and _ANOTHER_VALUE}"

@@ -5,7 +5,7 @@ from kreassign.executor.state.machine import TRANSITIONS, Machine
 from kreassign.executor.state.move import MoveRecord
 from kreassign.executor.state.phases import STATES
 from kreassign.executor.state.run import WindDown, candidate, left_by_destination
-from kreassign.executor.state.steps import move_steps
+from kreassign.executor.state.steps import brokers_between
 from kreassign.executor.state.view import RunView
 
 __all__ = [
@@ -16,7 +16,7 @@ __all__ = [
     "MoveRecord",
     "RunView",
     "WindDown",
+    "brokers_between",
     "candidate",
     "left_by_destination",
-    "move_steps",
 ]

@@ -35,6 +35,11 @@ def move_steps(move: PlannedMove) -> tuple[PlannedMove, ...]:
     return tuple(_step(move, begin, end) for begin, end in pairwise(lists))
 
 
+def brokers_between(move: PlannedMove) -> frozenset[int]:
+    """Brokers in the lists that a stepwise move sends before that of its target."""
+    return frozenset(broker for step in move_steps(move)[:-1] for broker in step.target)
+
+
 def _step(move: PlannedMove, begin: tuple[int, ...], end: tuple[int, ...]) -> PlannedMove:
     """Step with the directory of the copy that it adds; copies that only change theirs do so in the last step."""
     adding = Reassignment(begin, end).adding
