@@ -57,7 +57,6 @@ LEFT_OUT = {
     ("pipeline/ingest/snapshots.py", "_reported_copies"): "a copy that was not reported has no size and no directory",
     ("pipeline/ingest/snapshots.py", "log_dir_rows"): "a broker that did not answer has no rows, and was warned of",
     ("executor/cluster/sizes.py", "_tail_sizes"): "a partition without a pending upload has none",
-    ("executor/cluster/readings.py", "every_topic_confirmed"): "the first look stands where the second has no answer",
     ("executor/cluster/measurements.py", "measure"): "what has no offset has no rate, and its brokers no known traffic",
     ("executor/cluster/measurements.py", "_sizes"): "what has no size has no rate, and its brokers no known traffic",
     ("executor/cluster/requests.py", "_statuses"): "a copy of which nothing is told keeps its last progress",

@@ -12,13 +12,16 @@ from typing import Any, cast
 import pytest
 
 from kreassign.admin import AdminClient, client_settings
+from kreassign.autopilot.observation import Known
 from kreassign.errors import InputError, Unreachable
 from kreassign.executor.lease import OFFSETS_TOPIC
 from kreassign.model import Batch, Cluster, LogDir, Topic
 from kreassign.model.requests import LOOKS
 from kreassign.model.snapshot import ClusterSnapshot
+from kreassign.operations import autopilot_looks
+from kreassign.operations.doctor import diagnose_cluster
 from kreassign.operations.plan_inputs import inputs_of_snapshot_file
-from kreassign.operations.snapshot import observe, whole_snapshot
+from kreassign.operations.snapshot import observe, overview, whole_snapshot
 from kreassign.operations.snapshot_files import read_snapshot, write_snapshot
 from kreassign.planner.problem.policy import PlanPolicy
 from kreassign.twin import Blueprint, Twin, TwinTransport
@@ -193,11 +196,9 @@ def test_replicas_that_two_brokers_show_out_of_sync_are_read_once(tmp_path: Path
     assert [asked for asked in looks if asked != [OFFSETS_TOPIC]] == [None] * LOOKS
 
 
-@pytest.mark.parametrize("fails", [True, False])
-def test_a_reading_of_two_brokers_stands_where_no_second_look_answers(fails: bool, tmp_path: Path) -> None:
-    """The first broker had not heard that replicas are back in sync: a second look shows it."""
-    odd, warnings = OddPort(TwinRig(tmp_path, [[0, 1], [1, 2]]).client), list[str]()
-    after_topics = count()
+def behind_at_first(port: AdminClient, *, fails: bool) -> AdminClient:
+    """A client whose first broker had not heard that replicas are back in sync; a second look shows it, or fails."""
+    odd, after_topics = OddPort(port), count()
 
     def lagging(real: Real, *args: Any, **named: Any) -> Batch[str, Topic]:
         answer: Batch[str, Topic] = real(*args, **named)
@@ -211,10 +212,42 @@ def test_a_reading_of_two_brokers_stands_where_no_second_look_answers(fails: boo
 
     odd.answer("describe_topics", lagging)
     odd.answer_always("describe_cluster", described)
-    seen = observe(cast(AdminClient, odd), 0, warnings.append)
-    assert warnings == []
+    return cast(AdminClient, odd)
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_snapshot_counts_what_two_show_in_sync_and_says_so(fails: bool, tmp_path: Path) -> None:
+    client, warnings = behind_at_first(TwinRig(tmp_path, [[0, 1], [1, 2]]).client, fails=fails), list[str]()
+    seen = observe(client, 0, warnings.append)
     in_sync = {one.topic_partition: set(one.isr) for topic in seen.topics for one in topic.partitions}
     assert in_sync == ({tp(0): {0}, tp(1): {2}} if fails else {tp(0): {0, 1}, tp(1): {1, 2}})
+    said = "1 without known replicas in sync, so that those count that two brokers show so:\n  t: could not connect"
+    assert warnings == ([said] if fails else [])
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_what_one_broker_shows_out_of_sync_is_unknown_and_no_trouble(fails: bool, tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [1, 2]])
+
+    def asked() -> AdminClient:
+        return behind_at_first(rig.client, fails=fails)
+
+    figures = overview(asked())
+    assert (figures.under_replicated, figures.unread) == (0, int(fails))
+    issues = diagnose_cluster(asked(), tmp_path, clock=rig.transport).issues
+    assert [one.kind for one in issues] == (["unread"] if fails else [])
+    assert all("topic t could not be read: could not connect" in str(one) for one in issues)
+    looked = autopilot_looks.observe(asked(), 0)
+    assert dict(looked.unread_topics) == ({"t": "could not connect"} if fails else {})
+    assert isinstance(looked.partitions, Known)
+    assert all(not one.under_replicated for one in looked.partitions.value)
+
+
+def test_no_replica_is_out_of_sync_by_one_broker_that_lags(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [1, 2]])
+    rig.restart_unseen(1, behind=0)
+    assert overview(rig.client).under_replicated == 0
+    assert "under-replicated" not in [one.kind for one in diagnose_cluster(rig.client, tmp_path).issues]
 
 
 @pytest.mark.parametrize("begins", [True, False])

@@ -73,9 +73,9 @@ def observe(
     brokers: Asked[tuple[Broker, ...]] = Known(cluster.value.brokers) if isinstance(cluster, Known) else cluster
     live = sorted(one.id for one in brokers.value if not one.is_fenced) if isinstance(brokers, Known) else []
     before = _asked(lambda: listed_moves(client))
-    topics = _asked(lambda: every_topic_confirmed(client))
+    topics = _asked(lambda: every_topic_confirmed(client).whole)
     partitions = (
-        Known(tuple(each for one in topics.value.known.values() for each in one.partitions))
+        Known(tuple(each for one in topics.value.ok.values() for each in one.partitions))
         if isinstance(topics, Known)
         else topics
     )
@@ -85,7 +85,7 @@ def observe(
     others = unread_moves or Known(frozenset({*before.value, *after.value}) - of_ours)
     log_dirs = _log_dirs(client, live)
     paths = {one.path for asked in log_dirs.values() if isinstance(asked, Known) for one in asked.value}
-    names = {*topics.value.known, *topics.value.unknown} if isinstance(topics, Known) else set()
+    names = {*topics.value.ok, *topics.value.failed} if isinstance(topics, Known) else set()
     distribution = recognise(cluster.value, paths, names) if isinstance(cluster, Known) else UNKNOWN
     return Observation(
         at_ms,
@@ -99,7 +99,7 @@ def observe(
         Absent() if ours is not None else _lease(client),
         _brake(client),
         of_ours,
-        {name: error_text(error) for name, error in topics.value.unknown.items()} if isinstance(topics, Known) else {},
+        {name: error_text(error) for name, error in topics.value.failed.items()} if isinstance(topics, Known) else {},
         balancers=balancers(distribution, names),
         sure_balancer=sure_balancer(distribution),
         run=NO_RUN

@@ -79,7 +79,8 @@ def examine(
 ) -> ClusterReadings:
     """Read everything that a diagnosis needs. Raises ClusterError."""
     check_wait("measure_for_s", measure_for_s)
-    (whole, topics, alone), seen_moves = with_moves(client, lambda: brokers_and_topics(client))
+    (whole, seen, alone), seen_moves = with_moves(client, lambda: brokers_and_topics(client))
+    topics = seen.whole
     live = tuple(sorted(broker.id for broker in whole.brokers if not broker.is_fenced))
     begun_s = clock.monotonic_s()
     first = _Look.at(client, live, seen_moves)

@@ -15,6 +15,8 @@ from kreassign.errors import ClusterError, Unsupported, requires
 from kreassign.executor.cluster.measurements import sample_offsets
 from kreassign.executor.cluster.permissions import unseen_topics
 from kreassign.executor.cluster.readings import (
+    Confirmed,
+    Reading,
     ask_by_name,
     every_topic_confirmed,
     partitions_of,
@@ -94,12 +96,15 @@ def observe(client: AdminClient, taken_ms: int, warn: Warn = warn_program) -> Sn
 
     Warns about single brokers or topics that did not answer, or on which they do not agree.
     """
-    (cluster, topics, alone), moves = with_moves(client, lambda: brokers_and_topics(client))
+    (cluster, seen, alone), moves = with_moves(client, lambda: brokers_and_topics(client))
+    topics = Batch(seen.topics.known, seen.topics.unknown)
     live = sorted(broker.id for broker in cluster.brokers if not broker.is_fenced)
     log_dirs = read_log_dirs(client, live)
     if alone is not None:
         warn(f"{SECOND_LOOK} could not be read ({error_text(alone)}): if the other one lags, this is how they were")
     warn_of_unread(client, topics, log_dirs, warn)
+    # Their lists are known: without them a plan would fill disks that they fill already.
+    warn_of_failures(warn, "known replicas in sync, so that those count that two brokers show so", seen.unsure)
     return SnapshotAnswers(
         taken_ms,
         cluster,
@@ -169,14 +174,13 @@ def cluster_as_two_show(client: AdminClient) -> Cluster:
 SECOND_LOOK = "what a second broker shows of brokers and topics"
 
 
-def brokers_and_topics(client: AdminClient) -> tuple[Cluster, Batch[str, Topic], ClusterError | None]:
+def brokers_and_topics(client: AdminClient) -> tuple[Cluster, Confirmed, ClusterError | None]:
     """Brokers and topics as two brokers show them; or as one does, with the error, where no two answer."""
     try:
-        whole, (known, absent, unknown) = cluster_as_two_show(client), every_topic_confirmed(client)
+        return cluster_as_two_show(client), every_topic_confirmed(client), None
     except ClusterError as error:
-        return described_cluster(client), client.describe_topics(), error
-    del absent  # One of two brokers listed them just before they were deleted.
-    return whole, Batch(known, unknown), None
+        seen = client.describe_topics()
+        return described_cluster(client), Confirmed(Reading(seen.ok, frozenset(), seen.failed), {}), error
 
 
 def whole_snapshot(
@@ -297,7 +301,8 @@ class Overview:
 
 def overview(client: AdminClient) -> Overview:
     """Present figures of the cluster. Raises ClusterError."""
-    (cluster, topics, alone), ongoing = with_moves(client, lambda: brokers_and_topics(client))
+    (cluster, seen, alone), ongoing = with_moves(client, lambda: brokers_and_topics(client))
+    topics = seen.whole
     partitions = partitions_of(topics.ok).values()
     lagging = sum(
         one.under_replicated and one.leader != NO_LEADER and one.topic_partition not in ongoing for one in partitions

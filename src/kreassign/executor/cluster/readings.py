@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial, reduce
 from types import MappingProxyType
@@ -199,8 +198,24 @@ def every_topic_of_two(
     return _of_two(port, ask, sorted(names), _lists, join)
 
 
-def every_topic_confirmed(port: TopicsPort) -> Reading[str, Topic]:
-    """Return `every_topic_of_two`; those of which they show other replicas in sync are looked at again.
+class Confirmed(NamedTuple):
+    """Topics as two brokers show them, and why it is not known of some of them which replicas are in sync.
+
+    Of these `unsure` ones, replicas count as in sync that both show so.
+    """
+
+    topics: Reading[str, Topic]
+    unsure: Mapping[str, ClusterError]
+
+    @property
+    def whole(self) -> Batch[str, Topic]:
+        """Topics of which it is known which replicas are in sync, and why the others are unknown."""
+        known = {name: topic for name, topic in self.topics.known.items() if name not in self.unsure}
+        return Batch(known, {**self.topics.unknown, **self.unsure})
+
+
+def every_topic_confirmed(port: TopicsPort) -> Confirmed:
+    """Return `every_topic_of_two`; those of which they show other replicas in sync are looked at until two agree.
 
     One of the two brokers may have shown them as they were. Raises ClusterError.
     """
@@ -212,10 +227,12 @@ def every_topic_confirmed(port: TopicsPort) -> Reading[str, Topic]:
         return one.joined_with(other)
 
     known, absent, unknown = every_topic_of_two(port, join=joined)
-    again: Mapping[str, Topic] = {}
-    with suppress(ClusterError):  # The first look stands, as it does for topics that changed between the looks.
-        again = topics_of_two(port, differing, only_lists=True).known
-    return Reading({**known, **again}, absent, unknown)
+    try:
+        again, gone, unsure = topics_of_two(port, differing)
+    except ClusterError as error:
+        again, gone, unsure = Reading({}, frozenset(), dict.fromkeys(differing, error))
+    there = {name: topic for name, topic in {**known, **again}.items() if name not in gone}
+    return Confirmed(Reading(there, absent | gone, unknown), unsure)
 
 
 def _in_sync(topic: Topic) -> list[frozenset[int]]:
