@@ -106,7 +106,7 @@ READS: dict[str, tuple[Api, ...]] = {
     "maintenance enter": (*LOOK, *NAMEABLE, *RECORD),
     "maintenance exit": (*LOOK, *NAMEABLE, *RECORD),
     "decommission": (*MEASURED, *NAMEABLE, *LEASED),
-    "decommission, called off": (*LOOK, api.FIND_COORDINATOR),
+    "decommission, called off": (*LOOK, *RECORD),
     "verify": LOOK,
     "verify a run": LOOK,
     "doctor": (*LOOK, *LEASED),

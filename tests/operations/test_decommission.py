@@ -35,6 +35,7 @@ from kreassign.operations.decommission import (
     uncordon_drained,
 )
 from kreassign.operations.doctor import diagnose_cluster
+from kreassign.operations.maintenance import Way, maintain
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.rollback import plan_rollback
 from kreassign.operations.run import RunContext
@@ -721,6 +722,84 @@ def test_a_cordon_of_others_is_not_opened_for_an_earlier_one_of_ours(operators: 
     assert not is_opened(operators)
 
 
+def test_a_cordon_opened_by_a_process_that_died_is_not_opened_again(operators: Operators) -> None:
+    """It died before it had noted that; others cordon the broker since."""
+    die_while_draining(operators)
+    close(operators, None)
+    assert is_opened(operators)
+    close(operators, "*")
+    assert not is_opened(operators)
+
+
+def enter_maintenance(operators: Operators) -> None:
+    rig = operators.rig
+    assert maintain(rig.client, (3,), Way.ENTER, operators.context(), wait_s=60, clock=rig.transport).is_finished
+
+
+def leave_maintenance(operators: Operators) -> None:
+    rig = operators.rig
+    assert maintain(rig.client, (3,), Way.EXIT, operators.context(), wait_s=60, clock=rig.transport).is_finished
+
+
+def test_a_cancel_leaves_the_cordon_that_maintenance_set(operators: Operators) -> None:
+    enter_maintenance(operators)
+    kept = "broker 3 stays cordoned, since it is in maintenance, which `kreassign maintenance exit 3` ends"
+    assert operators.cancel() == (kept,)
+    assert operators.cordon == "*"
+    leave_maintenance(operators)
+    assert operators.cordon is None
+
+
+def test_no_decommission_goes_on_under_a_cordon_that_maintenance_takes_back(operators: Operators) -> None:
+    enter_maintenance(operators)
+    refused = operators.decommission().next_step
+    assert isinstance(refused, Blocked)
+    assert "the cordon of broker 3 is that of maintenance (broker 3 since " in str(refused)
+    assert "end it first (`kreassign maintenance exit 3`)" in str(refused)
+    request, context = DecommissionRequest((3,)), operators.context()
+    assert preview_decommission(operators.rig.client, request, context, operators.rig.transport).next_step == refused
+    assert operators.said == []
+    leave_maintenance(operators)
+    assert operators.decommission().is_finished
+    assert operators.cordon == "*"
+
+
+def test_the_end_of_maintenance_leaves_the_cordon_of_a_decommission(tmp_path: Path) -> None:
+    operators = of_release(tmp_path, "4.3")
+    die_while_draining(operators)
+    enter_maintenance(operators)
+    assert "since it is in maintenance" in operators.cancel()[0]
+    leave_maintenance(operators)
+    assert operators.cordon == "*"
+    assert operators.cancel() == ("uncordon broker 3",)
+
+
+def test_a_drain_of_two_brokers_is_not_called_off_for_one_of_them(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 3], [4, 1], [2, 0]])
+    operators = Operators(rig)
+    with pytest.raises(Killed):
+        operators.decommission(3, 4, runs=VirtualRuns(rig, dies_after_s=3))
+    rig.listener = None
+    with pytest.raises(
+        InputError, match=r"run run-1 drains brokers 3, 4 at once.*`kreassign decommission 3,4 --cancel`"
+    ):
+        operators.cancel()
+    assert operators.cordon == "*"
+    assert "cancel run run-1" in cancel_decommission(rig.client, (3, 4), operators.context(), rig.transport).steps
+    assert (operators.cordon, rig.client.list_partition_reassignments()) == (None, {})
+
+
+def test_a_cancel_leaves_the_decommission_of_another_broker(operators: Operators) -> None:
+    die_while_draining(operators)
+    die_while_draining(operators, 4)
+    assert operators.cancel() == ("uncordon broker 3",)
+    assert operators.rig.twin.metadata.configs[ConfigResource.broker(4)][KEY] == "*"
+    close(operators, "*")
+    assert not is_opened(operators)
+    uncordon_drained(operators.rig.client, (4,), operators.context(), operators.said.append, operators.rig.transport)
+    assert operators.said[-1] == "uncordon broker 4"
+
+
 @pytest.mark.parametrize("is_known", [True, False])
 def test_a_broker_in_maintenance_stays_closed_before_a_rollback(operators: Operators, is_known: bool) -> None:
     rig = operators.rig
@@ -735,7 +814,10 @@ def test_a_broker_in_maintenance_stays_closed_before_a_rollback(operators: Opera
     assert ("is in maintenance" if is_known else "may be in maintenance") in operators.said[-1]
 
 
-def test_a_broker_stays_closed_while_the_record_of_maintenance_is_refused(operators: Operators) -> None:
+@pytest.mark.parametrize("is_asked_for", [True, False])
+def test_a_broker_stays_closed_while_the_record_of_maintenance_is_refused(
+    operators: Operators, is_asked_for: bool
+) -> None:
     die_while_draining(operators)
     odd = OddPort(operators.rig.client)
 
@@ -747,9 +829,13 @@ def test_a_broker_stays_closed_while_the_record_of_maintenance_is_refused(operat
 
     odd.answer_always("describe_topics", hide)
     client, context = cast(AdminClient, odd), operators.context()
-    uncordon_drained(client, (3,), context, operators.said.append, operators.rig.transport)
+    if is_asked_for:
+        operators.said += cancel_decommission(client, (3,), context, operators.rig.transport).steps
+    else:
+        uncordon_drained(client, (3,), context, operators.said.append, operators.rig.transport)
     assert operators.cordon == "*"
     assert "broker 3 stays cordoned, since it may be in maintenance" in operators.said[-1]
+    assert "To open it: kafka-configs --alter --entity-type brokers --entity-name 3" in operators.said[-1]
 
 
 @pytest.mark.parametrize("is_interrupted", [True, False])

@@ -302,6 +302,41 @@ def test_exit_opens_no_cordon_that_others_set_since_its_own_ended(ann: Operator)
     assert (lists(ann.rig), leaders(ann.rig), cordons(ann.rig)) == (LISTS, [3, 0, 2, 3], {})
 
 
+def test_a_cordon_others_set_after_a_death_at_its_opening_stays(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, LISTS, release="4.3")
+    ann, odd = Operator(rig, tmp_path), OddPort(rig.client)
+    assert ann.enter().is_finished
+
+    def opened(real: Real, *args: object, **named: object) -> object:
+        real(*args, **named)
+        raise Killed
+
+    def tell(sentence: str) -> None:
+        if sentence.startswith("put another replica first"):
+            set_by_others(rig, 3, CORDON)
+
+    odd.answer("incremental_alter_configs", opened)
+    with pytest.raises(Killed):
+        maintain(cast(AdminClient, odd), (3,), Way.EXIT, ann.context, wait_s=60, clock=rig.transport)
+    assert cordons(rig) == {}
+    assert maintain(rig.client, (3,), Way.EXIT, ann.context, tell, wait_s=60, clock=rig.transport).is_finished
+    assert (lists(rig), cordons(rig)) == (LISTS, {3: "*"})
+
+
+def test_exit_takes_back_a_cordon_that_its_broker_does_not_show(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, LISTS, release="4.3")
+    ann = Operator(rig, tmp_path)
+
+    def tell(sentence: str) -> None:
+        if sentence.startswith("cordon the log directories"):
+            rig.twin.views.hold_back(3)
+
+    maintain(rig.client, (3,), Way.ENTER, ann.context, tell, wait_s=10, clock=rig.transport)
+    assert cordons(rig) == {3: "*"}
+    assert "uncordon broker 3" in ann.exit(wait_s=10).steps
+    assert cordons(rig) == {}
+
+
 def test_exit_beside_a_gone_broker_shows_all_that_it_does(tmp_path: Path) -> None:
     rig = TwinRig(tmp_path, [[3, 0, 1], [4, 0, 1]])
     ann = Operator(rig, tmp_path)

@@ -5,6 +5,7 @@ is the same. Each step changes what the next reading shows, so no step is taken 
 of the brokers decides:
 
     there are replicas of topics that this client may not see →  `Blocked`
+    it has the cordon of its maintenance, whose end opens it  →  `Blocked`
     it is to be unregistered, and has topics that may stay   →  `Blocked`
     a reassignment to it or away from it can never end       →  `Blocked`
     it is live, and the cordon could not be undone           →  `Blocked`
@@ -85,7 +86,8 @@ class Decommission:
     """The request, and facts learnt in this process that the cluster does not report.
 
     `uncordoned` are brokers whose cordon Kafka refused, with its reason; `unregistered` those that the controller
-    reported as not registered any more. `unread` are log directories that could not be read before the last wait.
+    reported as not registered any more. `maintained` are live brokers with the cordon of their maintenance, and since
+    when, by whom. `unread` are log directories that could not be read before the last wait.
     `may_stay` are patterns that match the whole names of topics whose replicas
     may stay on the brokers.
     """
@@ -93,6 +95,7 @@ class Decommission:
     unregisters: bool = False
     uncordoned: Mapping[int, str] = field(default_factory=dict)
     unregistered: frozenset[int] = frozenset()
+    maintained: Mapping[int, str] = field(default_factory=dict)
     unread: frozenset[str] = frozenset()
     may_stay: tuple[str, ...] = ()
 
@@ -102,6 +105,7 @@ class Decommission:
         closed = cordon_open(found, self.uncordoned)
         return (
             unseen_on(found)
+            or self._leaves_maintenance()
             or self._stays_registered(everything)
             or _endless(found)
             or only_blocked(closed)
@@ -164,6 +168,16 @@ class Decommission:
             for one in found.brokers
             if one.cordon is not None and not one.is_closed
             if not one.cordon.is_known or one.broker in self.uncordoned
+        )
+
+    def _leaves_maintenance(self) -> Blocked | None:
+        if not self.maintained:
+            return None
+        entered = "; ".join(f"broker {broker} {one}" for broker, one in sorted(self.maintained.items()))
+        ids = ",".join(map(str, sorted(self.maintained)))
+        return Blocked(
+            f"the cordon of {listed_brokers(self.maintained)} is that of maintenance ({entered}), whose end opens it: "
+            f"end it first (`kreassign maintenance exit {ids}`), then give the command again"
         )
 
     def _stays_registered(self, found: Readings) -> Blocked | None:

@@ -41,14 +41,17 @@ from kreassign.executor.maintenance.record import (
     NO_PIECE,
     KnownMaintenance,
     MaintenanceRecord,
+    brokers_in_maintenance,
     cut_into_pieces,
     format_record,
+    is_record_denied,
     known_maintenance,
     parse_record,
     read_maintenance_record,
     record_places,
 )
 from kreassign.model import ConfigResource, error_codes
+from kreassign.model.authorization import error_text
 from kreassign.model.requests import CommittedOffset, GroupCandidate
 from kreassign.model.text import signed_number
 from kreassign.operations.leases import LeaseRequest, leased
@@ -90,13 +93,18 @@ def cordon(client: AdminClient, broker: int, *, validate_only: bool = False) -> 
     """
     resource = ConfigResource.broker(broker)
     error = client.incremental_alter_configs({resource: [CORDON]}, validate_only=validate_only).failed.get(resource)
-    if error is not None and error_codes.has_code(error, error_codes.INVALID_CONFIG, error_codes.INVALID_REQUEST):
-        return error.message  # brokers of 4.3 in a cluster whose metadata.version is an older one
+    if error is not None and _is_unknown_setting(error):
+        return error.message
     if error is not None and not (
         validate_only and error_codes.has_code(error, error_codes.CLUSTER_AUTHORIZATION_FAILED)
     ):
         raise error
     return None
+
+
+def _is_unknown_setting(error: ClusterError) -> bool:
+    """True if brokers of 4.3 refuse a cordon in a cluster whose metadata.version is an older one."""
+    return error_codes.has_code(error, error_codes.INVALID_CONFIG, error_codes.INVALID_REQUEST)
 
 
 def validated_cordons(client: AdminClient, found: Readings, known: Collection[int]) -> dict[int, str | None]:
@@ -109,17 +117,25 @@ def validated_cordons(client: AdminClient, found: Readings, known: Collection[in
     return {broker: cordon(client, broker, validate_only=True) for broker in brokers}
 
 
-def uncordon(client: AdminClient, found: BrokerReading, context: RunContext) -> str:
-    """Remove the cordon of a broker if it has our value; return what was done. Raises InputError, ClusterError."""
-    check_uncordon(found, context)
+def uncordon(client: AdminClient, found: BrokerReading, context: RunContext, *, is_ours: bool = False) -> str:
+    """Remove the cordon of a broker if it has our value; return what was done. Raises InputError, ClusterError.
+
+    One that `is_ours` by a record is removed also where the broker shows none, since it may lag.
+    """
+    is_hidden = is_ours and found.cordon is not None and not found.cordon.value
+    if not is_hidden:
+        check_uncordon(found, context)
     if not found.may_be_cordoned:
         return f"broker {found.broker} is not cordoned"
     if found.cordon is None:
         assert context.controllers is not None
         uncordon_dead(context.controllers, found.broker)
         return f"uncordon broker {found.broker}, which is not live"
-    if is_our_cordon(found.cordon.value):
-        client.incremental_alter_configs({ConfigResource.broker(found.broker): [UNCORDON]}).raise_if_any()
+    if is_hidden or is_our_cordon(found.cordon.value):
+        resource = ConfigResource.broker(found.broker)
+        error = client.incremental_alter_configs({resource: [UNCORDON]}).failed.get(resource)
+        if error is not None and not (is_hidden and _is_unknown_setting(error)):
+            raise error
         return f"uncordon broker {found.broker}"
     if found.cordon.value:
         return (
@@ -226,6 +242,34 @@ def _note(path: Path, brokers: Iterable[int], what: str) -> None:
 FILE_NAME = "maintenance.json"
 
 
+def read_maintenance(client: AdminClient, context: RunContext) -> KnownMaintenance:
+    """Read the record, also with `--lease off`, which is about leases. Raises ClusterError, InputError."""
+    brokers_in_maintenance(client)  # Where this client may not see the record, a store takes it for none.
+    cluster_id = client.describe_cluster().cluster_id
+    return MaintenanceStore(client, replace(context, lease=LeasePolicy.AUTO), cluster_id, writer="").read()
+
+
+def kept_by_maintenance(client: AdminClient, context: RunContext, brokers: Iterable[int]) -> dict[int, str]:
+    """Brokers of which maintenance keeps the cordon, each with the reason: all of these where this client is denied it.
+
+    Raises ClusterError, InputError.
+    """
+    try:
+        known = read_maintenance(client, context)
+    except ClusterError as error:
+        if not is_record_denied(error):
+            raise
+        return may_be_maintained(brokers, error)
+    found = (*known.record.brokers, *known.doubtful.brokers)
+    return {one: f"it is in maintenance, which `kreassign maintenance exit {one}` ends" for one in found}
+
+
+def may_be_maintained(brokers: Iterable[int], error: Exception) -> dict[int, str]:
+    """Reason to leave the cordon of each of these brokers, as the record of maintenance was not read."""
+    why = f"it may be in maintenance: which brokers are in maintenance could not be read ({error_text(error)})"
+    return {one: f"{why}. To open it: {' '.join(way_to_open(one))}" for one in brokers}
+
+
 @dataclass(slots=True)
 class MaintenanceStore:
     """Maintenance record of one cluster. `writer` names the process that writes it, unlike any other."""
@@ -251,10 +295,7 @@ class MaintenanceStore:
         try:
             refusal = self._write_cluster(format_record(kept), {record.cluster_ms, record.at_ms})
         except ClusterError as error:
-            is_denied = error_codes.has_code(
-                error, error_codes.GROUP_AUTHORIZATION_FAILED, error_codes.TOPIC_AUTHORIZATION_FAILED
-            )
-            if self.context.lease is LeasePolicy.REQUIRE or not is_denied:
+            if self.context.lease is LeasePolicy.REQUIRE or not is_record_denied(error):
                 raise
             refusal = str(error)
         here = self._read_here()

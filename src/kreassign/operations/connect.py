@@ -53,6 +53,10 @@ Warn = Callable[[str], None]
 SHOWN_FAILURES = 3
 
 
+Tell = Callable[[str], None]
+"""Receives what is done, one sentence at a time."""
+
+
 def tell_nobody(_: str) -> None:
     """Discard warnings, or what is said of the progress."""
 

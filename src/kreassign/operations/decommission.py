@@ -8,16 +8,13 @@ is a run like any other, with its journal, its lease and its rollback; one that 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Protocol
 
 from kreassign.admin import AdminClient
 from kreassign.clock import SYSTEM_CLOCK, Clock
-from kreassign.errors import ClusterError, InputError, JournalUnreadable, MalformedPlan, Rejected
+from kreassign.errors import ClusterError, InputError, Rejected
 from kreassign.executor.brokers import (
     CORDONED_LOG_DIRS,
     NOT_SHOWN,
@@ -39,37 +36,39 @@ from kreassign.executor.cluster.port import confirmed_writes
 from kreassign.executor.decommission import Decommission, Drain, Step, Unregister
 from kreassign.executor.events import PlannedMove, RunStarted
 from kreassign.executor.history.run_history import UnreadableJournal, left_behind
-from kreassign.executor.journal import active_run, cluster_journals, first_event
-from kreassign.executor.lease import LeasePolicy
-from kreassign.executor.maintenance.record import brokers_in_maintenance
+from kreassign.executor.journal import active_run
+from kreassign.executor.maintenance.record import is_record_denied
 from kreassign.executor.preview import RunPreview
 from kreassign.executor.state import brokers_between
-from kreassign.model.authorization import error_text
 from kreassign.model.closures import REFUSES
 from kreassign.model.error_codes import BROKER_ID_NOT_REGISTERED, has_code
 from kreassign.model.plan import Plan
 from kreassign.model.run import RunHistory
-from kreassign.model.snapshot import ClusterSnapshot, SnapshotLogDir
 from kreassign.operations import run as runs
 from kreassign.operations.broker_changes import (
-    MaintenanceStore,
     check_uncordon,
     cordon,
     forget_decommissions,
+    kept_by_maintenance,
+    may_be_maintained,
     note_cordons,
     note_decommissions,
     noted_cordons,
-    noted_decommissions,
+    read_maintenance,
     sole_change,
     uncordon,
     uncordon_dead,
     validated_cordons,
 )
-from kreassign.operations.connect import tell_nobody
-from kreassign.operations.plan import make_plan
+from kreassign.operations.connect import Tell, tell_nobody
+from kreassign.operations.drains import (
+    decommissioned_here,
+    drain_plan,
+    drains_of,
+    interrupted_drains,
+    refuse_shared_drains,
+)
 from kreassign.operations.plan_files import PlanFile
-from kreassign.operations.plan_inputs import inputs_of_snapshot
-from kreassign.operations.plan_tasks import DrainBrokers, ReplaceBrokers, Task
 from kreassign.operations.rollback import RollbackRequest, end_run_to_undo, roll_back
 from kreassign.operations.run import (
     RunContext,
@@ -78,10 +77,8 @@ from kreassign.operations.run import (
     preview_run,
     refuse_unless_free,
 )
-from kreassign.operations.run_journals import find_journal, kept_facts
-from kreassign.operations.snapshot import observe, whole_snapshot
-from kreassign.planner.problem.policy import INTERNAL, PlanPolicy, matching
-from kreassign.planner.results import stay_sentences
+from kreassign.operations.run_journals import find_journal
+from kreassign.planner.problem.policy import PlanPolicy
 
 WITHOUT_PLAN = RunRequest(PlanFile(Plan(())))
 """Default settings of a run; its plan is made when it is due."""
@@ -90,8 +87,6 @@ NO_POLICY = PlanPolicy()
 SHOWN_REASONS = 3
 BRIEF_S = 300.0
 """How long a broker may take to delete replicas."""
-Tell = Callable[[str], None]
-"""Receives what is done, one sentence at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,35 +176,28 @@ def uncordon_drained(
 ) -> None:
     """Uncordon live brokers before their drain is rolled back: Kafka 4.4 lets no list name a cordoned one.
 
-    Those that others had cordoned before, or that are in maintenance or may be, stay closed.
+    Those that others had cordoned before, or that are in maintenance or may be, stay closed. One that was noted as ours
+    is opened also where it shows no cordon: it may lag, or the process that opened it died before it noted that.
     """
     cluster_id = client.describe_cluster().cluster_id
     noted = noted_cordons(context.state_dir, cluster_id)
     with sole_change(client, context, "decommission", clock) as confirm:
-        maintained = _in_maintenance(client, context, brokers)
+        try:
+            maintained = kept_by_maintenance(client, context, brokers)
+        except (ClusterError, InputError) as error:
+            maintained = may_be_maintained(brokers, error)
         for one in read_brokers(client, brokers).brokers:
-            if one.cordon is None or not is_our_cordon(one.cordon.value):
+            shown = None if one.cordon is None else one.cordon.value
+            if one.cordon is None or not (is_our_cordon(shown) or (not shown and one.broker in noted)):
                 continue
             others = "no unfinished decommission of this state directory cordoned it"
             why = maintained.get(one.broker, "" if one.broker in noted else others)
             if why:
                 tell(f"broker {one.broker} stays cordoned, since {why}")
                 continue
-            tell(uncordon(confirmed_writes(client, confirm), one, context))
+            tell(uncordon(confirmed_writes(client, confirm), one, context, is_ours=True))
             noted -= {one.broker}
             note_cordons(context.state_dir, cluster_id, noted)
-
-
-def _in_maintenance(client: AdminClient, context: RunContext, brokers: Collection[int]) -> Mapping[int, str]:
-    """Brokers that maintenance keeps closed, with the reason: all of these where that is unknown."""
-    asking = replace(context, lease=LeasePolicy.AUTO)  # `--lease off` is about leases: the record is read all the same
-    try:
-        # Where this client may not see the record, a store takes it for none.
-        brokers_in_maintenance(client)
-        known = MaintenanceStore(client, asking, client.describe_cluster().cluster_id, writer="").read()
-    except (ClusterError, InputError) as error:
-        return dict.fromkeys(brokers, f"it may be in maintenance: {error_text(error)}")
-    return dict.fromkeys((*known.record.brokers, *known.doubtful.brokers), "it is in maintenance")
 
 
 def decommission(
@@ -248,7 +236,8 @@ def preview_decommission(
     client: AdminClient, request: DecommissionRequest, context: RunContext, clock: Clock = SYSTEM_CLOCK
 ) -> DecommissionPreview:
     """Predict `decommission` for the present cluster; changes nothing. Raises what planning the drain raises."""
-    wanted, found = request.wanted, read_brokers(client, request.brokers)
+    found = read_brokers(client, request.brokers)
+    wanted = _with_maintenance(client, request.wanted, found, context)
     cluster_id = client.describe_cluster().cluster_id
     wanted.refuse_unknown(found, decommissioned_here(context.state_dir, cluster_id))
     step = wanted.next_step(found)
@@ -262,6 +251,22 @@ def preview_decommission(
         return DecommissionPreview(step, ways, resumed)
     asked, started = _prepared_drain(client, request, step, ahead, context, clock)
     return DecommissionPreview(step, ways, (), preview_run(client, started, asked))
+
+
+def _with_maintenance(client: AdminClient, wanted: Decommission, found: Readings, context: RunContext) -> Decommission:
+    """The request with the brokers that maintenance has cordoned, as far as this client may know."""
+    closed = [one.broker for one in found.brokers if one.cordon is not None and is_our_cordon(one.cordon.value)]
+    if not closed:
+        return wanted
+    try:
+        known = read_maintenance(client, context)
+    except ClusterError as error:
+        if not is_record_denied(error):
+            raise
+        return wanted
+    entered = {**known.doubtful.brokers, **known.record.brokers}
+    cordoned = {broker: str(entered[broker]) for broker in closed if broker in entered and entered[broker].is_cordoned}
+    return replace(wanted, maintained=cordoned)
 
 
 def _asked_for_cordons(client: AdminClient, wanted: Decommission, found: Readings) -> Decommission:
@@ -282,11 +287,18 @@ def _prepared_drain(
     client: AdminClient, request: DecommissionRequest, step: Step, ahead: Drain, context: RunContext, clock: Clock
 ) -> tuple[RunRequest, RunStarted]:
     """The run of the drain, as it will be prepared after this step. Raises as planning and preparing do, InputError."""
-    asked = replace(request.run, plan=drain_plan(client, request, ahead, context, clock), measure_for_s=0.0)
+    asked = replace(request.run, plan=_plan_of(client, request, ahead, context, clock), measure_for_s=0.0)
     started = prepare_run(client, asked, context, clock)
     if isinstance(step, Cordon) and started.pace.is_stepwise:
         _refuse_lists_between(started.moves, step.brokers)
     return asked, started
+
+
+def _plan_of(
+    client: AdminClient, request: DecommissionRequest, step: Drain, context: RunContext, clock: Clock
+) -> PlanFile:
+    pairs = dict(zip(request.brokers, request.successors, strict=False))
+    return drain_plan(client, step, request.wanted, pairs, request.policy, clock, context.warn)
 
 
 def _refuse_lists_between(moves: Iterable[PlannedMove], cordoned: Collection[int]) -> None:
@@ -296,59 +308,6 @@ def _refuse_lists_between(moves: Iterable[PlannedMove], cordoned: Collection[int
             f"with --stepwise {some_partitions(held)} would leave {listed_brokers(cordoned)} one after the other, and "
             f"when these are cordoned, {REFUSES}; leave out --stepwise, or decommission the brokers one after the other"
         )
-
-
-def drain_plan(
-    client: AdminClient, request: DecommissionRequest, step: Drain, context: RunContext, clock: Clock
-) -> PlanFile:
-    """Plan that moves all replicas off the brokers. Raises what `make_plan` raises, InputError."""
-    seen = observe(client, clock.now_ms(), context.warn)
-    snapshot = whole_snapshot(client, seen, clock, 0, context.warn)
-    topics, policy = _without_staying(snapshot, request)
-    outcome = make_plan(inputs_of_snapshot(topics, policy, "cluster"), _task(request, step.brokers))
-    if left := sorted(set(step.partitions).difference(outcome.plan.replicas)):
-        raise InputError(
-            f"{listed_brokers(step.brokers)} cannot be emptied: {'; '.join(stay_sentences(outcome, left))}"
-        )
-    return PlanFile(outcome.plan, outcome.facts.expected, outcome.facts)
-
-
-def _without_staying(snapshot: ClusterSnapshot, request: DecommissionRequest) -> tuple[ClusterSnapshot, PlanPolicy]:
-    """The snapshot without topics that may stay, whose bytes are no room, and a policy that does not name them."""
-    stays, names = request.wanted.stays, [topic.name for topic in snapshot.topics]
-    for pattern in request.may_stay:
-        if not pattern.startswith(INTERNAL):  # which this client may not see
-            matching(pattern, names)
-    held: Counter[tuple[int, str | None]] = Counter()
-    for topic in snapshot.topics:
-        for one in topic.partitions if stays(topic.name) else ():
-            for place in zip(one.replicas, one.log_dirs, one.sizes_bytes, strict=True):
-                held[place[:2]] += place[2] or 0
-    brokers = tuple(
-        replace(one, log_dirs=tuple(_smaller(each, held[one.broker.id, each.path]) for each in one.log_dirs))
-        for one in snapshot.brokers
-    )
-    kept = tuple(topic for topic in snapshot.topics if not stays(topic.name))
-    excluded = tuple(one for one in request.policy.excluded_topics if not _is_of_staying(one, names, stays))
-    return replace(snapshot, brokers=brokers, topics=kept), replace(request.policy, excluded_topics=excluded)
-
-
-def _smaller(found: SnapshotLogDir, bytes_of_others: int) -> SnapshotLogDir:
-    total = found.total_bytes
-    return found if total is None else replace(found, total_bytes=max(0, total - bytes_of_others))
-
-
-def _is_of_staying(pattern: str, names: Iterable[str], stays: Callable[[str], bool]) -> bool:
-    """True if a pattern excludes only topics that may stay anyway."""
-    excluded = [name for name in names if re.fullmatch(pattern, name)]
-    return bool(excluded) and all(map(stays, excluded))
-
-
-def _task(request: DecommissionRequest, named: Collection[int]) -> Task:
-    pairs = dict(zip(request.brokers, request.successors, strict=False))
-    if not pairs:
-        return DrainBrokers(tuple(named))
-    return ReplaceBrokers(tuple(named), tuple(pairs[broker] for broker in named))
 
 
 class Decommissioning:
@@ -393,6 +352,7 @@ class Decommissioning:
                 found = self._read()
                 if last is None:
                     self._wanted.refuse_unknown(found, decommissioned_here(self._context.state_dir, cluster_id))
+                    self._wanted = _with_maintenance(self._client, self._wanted, found, self._context)
                 step = self._next_step(found)
                 if isinstance(step, Finished):
                     ours = noted_cordons(self._context.state_dir, cluster_id).intersection(self._request.brokers)
@@ -505,7 +465,7 @@ class Decommissioning:
 
     def _drain(self, step: Drain) -> Blocked | None:
         """Plan and execute the drain; return the obstacle, if any. Raises what `make_plan` and the run raise."""
-        plan = drain_plan(self._client, self._request, step, self._context, self._clock)
+        plan = _plan_of(self._client, self._request, step, self._context, self._clock)
         return self._after(self._runs.execute(plan))
 
     def _unregister(self, broker: int) -> None:
@@ -599,63 +559,39 @@ class CancelledDecommission:
 def cancel_decommission(
     client: AdminClient, brokers: tuple[int, ...], context: RunContext, clock: Clock = SYSTEM_CLOCK
 ) -> CancelledDecommission:
-    """Cancel the run that drains these brokers, if there is one, and uncordon them.
+    """Cancel the run that drains these brokers, if there is one, and uncordon those that are not in maintenance.
 
     Raises InputError, ClusterError, and JournalUnreadable while a journal may be that of such a run.
     """
     cluster_id = client.describe_cluster().cluster_id
-    steps = []
+    steps, unfinished = [], list[str]()
     for found in left_behind(context.state_dir, cluster_id):
         if isinstance(found, UnreadableJournal):
             raise found.error
+        unfinished.append(found.run_id)
+    if (active := active_run(context.state_dir, cluster_id)) is not None:
+        unfinished.insert(0, active)
     # All that can keep a broker cordoned is known before its run is cancelled.
+    kept = kept_by_maintenance(client, context, brokers)
     for one in read_brokers(client, brokers).brokers:
-        check_uncordon(one, context)
-    active = active_run(context.state_dir, cluster_id)
-    unfinished = [*interrupted_drains(context.state_dir, cluster_id, brokers)]
-    drains = [*_drains_of(context.state_dir, cluster_id, brokers)]
-    for run_id in ([active] if active in drains else []) + unfinished:
+        if one.broker not in kept:
+            check_uncordon(one, context)
+    drains = [*drains_of(context.state_dir, cluster_id, brokers)]
+    refuse_shared_drains(context.state_dir, cluster_id, brokers, unfinished)
+    for run_id in (one for one in unfinished if one in drains):
         end_run_to_undo(client, RollbackRequest(run_id), context)
         steps.append(f"cancel run {run_id}")
     with sole_change(client, context, "decommission", clock) as confirm:
-        steps += [
-            uncordon(confirmed_writes(client, confirm), one, context) for one in read_brokers(client, brokers).brokers
-        ]
-        if left := noted_cordons(context.state_dir, cluster_id):
-            note_cordons(context.state_dir, cluster_id, left.difference(brokers))
+        kept, noted = kept_by_maintenance(client, context, brokers), noted_cordons(context.state_dir, cluster_id)
+        for one in read_brokers(client, brokers).brokers:
+            may_be_closed = one.may_be_cordoned if one.cordon is None else is_our_cordon(one.cordon.value)
+            if one.broker in kept and may_be_closed:
+                steps.append(f"broker {one.broker} stays cordoned, since {kept[one.broker]}")
+            else:
+                is_ours = one.broker in noted
+                steps.append(uncordon(confirmed_writes(client, confirm), one, context, is_ours=is_ours))
+            if one.broker in noted:
+                noted -= {one.broker}
+                note_cordons(context.state_dir, cluster_id, noted)
         forget_decommissions(context.state_dir, cluster_id, brokers)
     return CancelledDecommission(tuple(steps), tuple(reversed(drains)))
-
-
-DRAINING = ("drain ", "replace ")
-"""Beginnings of the names of `DrainBrokers` and `ReplaceBrokers` in facts."""
-
-
-def interrupted_drains(state_dir: Path, cluster_id: str, brokers: Collection[int]) -> tuple[str, ...]:
-    """Interrupted, unfinished runs that only drain these brokers."""
-    drains = frozenset(_drains_of(state_dir, cluster_id, brokers))
-    return tuple(found.run_id for found in left_behind(state_dir, cluster_id) if found.run_id in drains)
-
-
-def decommissioned_here(state_dir: Path, cluster_id: str) -> frozenset[int]:
-    """Brokers that this state directory cordoned, emptied or unregistered, by its notes and the drains it keeps."""
-    moves = (move for _, moves in _drains(state_dir, cluster_id) for move in moves)
-    drained = (broker for move in moves for broker in move.reassignment.removing)
-    return noted_cordons(state_dir, cluster_id) | noted_decommissions(state_dir, cluster_id).union(drained)
-
-
-def _drains_of(state_dir: Path, cluster_id: str, brokers: Collection[int]) -> Iterator[str]:
-    """Drains of which every move takes a replica off one of these brokers."""
-    for run_id, moves in _drains(state_dir, cluster_id):
-        if moves and all(set(move.reassignment.removing).intersection(brokers) for move in moves):
-            yield run_id
-
-
-def _drains(state_dir: Path, cluster_id: str) -> Iterator[tuple[str, tuple[PlannedMove, ...]]]:
-    """Runs of a plan that drains or replaces brokers, with their moves."""
-    for path in cluster_journals(state_dir, cluster_id):
-        with suppress(JournalUnreadable, MalformedPlan):
-            first = first_event(path)
-            facts = kept_facts(path, first.plan_id)
-            if facts is not None and facts.task.startswith(DRAINING):
-                yield path.stem, first.moves

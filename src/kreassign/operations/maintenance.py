@@ -55,8 +55,7 @@ from kreassign.model.plan_facts import is_another
 from kreassign.model.run import ACTIVE, RunHistory
 from kreassign.model.text import some_of
 from kreassign.operations.broker_changes import MaintenanceStore, cordon, sole_change, uncordon, validated_cordons
-from kreassign.operations.connect import tell_nobody
-from kreassign.operations.decommission import Tell
+from kreassign.operations.connect import Tell, tell_nobody
 from kreassign.operations.run import RunContext, new_run_id
 
 WAIT_S = 300.0
@@ -247,7 +246,7 @@ class Maintenance:
                 record = facts.record
                 for one in facts.found.brokers:
                     if one.broker in brokers:
-                        uncordon(client, one, self.context)
+                        uncordon(client, one, self.context, is_ours=True)
                         # At once: the next broker may refuse, and others cordon this one meanwhile.
                         record = self._store.write(record.uncordoned((one.broker,), self.clock.now_ms()))
             case Forget(brokers, _, restored):

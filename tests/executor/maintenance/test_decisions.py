@@ -117,7 +117,7 @@ class Cluster:
                 self.values |= dict.fromkeys(brokers, "*")
             case Uncordon(brokers):
                 for broker in brokers:
-                    del self.values[broker]
+                    self.values.pop(broker, None)
                 if not only_written:
                     self.record = self.record.uncordoned(brokers, self.now_ms)
             case Elect(names):
@@ -418,6 +418,19 @@ def test_a_cordon_of_somebody_else_outlives_the_maintenance() -> None:
     way(cluster, next_to_enter, 3)
     way(cluster, next_to_exit, 3)
     assert cluster.values == {3: "*"}
+
+
+def test_a_cordon_that_was_opened_and_not_recorded_is_recorded_first() -> None:
+    """Its process died in between; what others cordon after that is theirs."""
+    cluster = Cluster(binds=False)
+    way(cluster, next_to_enter, 3)
+    cluster.take(next_to_exit(cluster.facts(3)), only_written=True)
+    assert (cluster.values, cluster.record.brokers[3].is_cordoned) == ({}, True)
+    cluster.out_of_sync = {(0, 3)}
+    cluster.take(next_to_exit(cluster.facts(3)))
+    cluster.values = {3: "*"}
+    assert isinstance(way(cluster, next_to_exit, 3)[-1], Finished)
+    assert (cluster.values, cluster.lists) == ({3: "*"}, LISTS)
 
 
 def test_a_list_changed_by_others_is_left_alone_and_named() -> None:

@@ -140,14 +140,16 @@ class MaintenanceFacts:
         return self.away.difference(self.brokers)
 
     @property
+    def recorded_cordons(self) -> tuple[BrokerReading, ...]:
+        """Live brokers in question that the record calls cordoned by their maintenance, whatever they show."""
+        entered = self.record.brokers
+        live = (one for one in self.found.brokers if one.cordon is not None)
+        return tuple(one for one in live if one.broker in entered and entered[one.broker].is_cordoned)
+
+    @property
     def our_cordons(self) -> tuple[int, ...]:
         """Brokers in question with the cordon of their maintenance."""
-        return tuple(
-            one.broker
-            for one in self.found.brokers
-            if one.cordon is not None and is_our_cordon(one.cordon.value)
-            if one.broker in self.record.brokers and self.record.brokers[one.broker].is_cordoned
-        )
+        return tuple(one.broker for one in self.recorded_cordons if one.cordon and is_our_cordon(one.cordon.value))
 
     def needed(self, partition: Partition) -> int:
         """Number of replicas that must be in sync."""
@@ -257,7 +259,8 @@ def to_be_named(facts: MaintenanceFacts) -> frozenset[int]:
 #     known is down, and no list names it                        →  `Forget`, and go on with the others
 #     a broker is not live                                       →  `Blocked` until it is started
 #     topics on it cannot be seen                                →  `Blocked`: their lists would stay as they are
-#     it has the cordon of the maintenance                       →  `Uncordon`, which is recorded: a later cordon is
+#     it has the cordon of the maintenance, or shows none, and
+#     the record calls it cordoned                               →  `Uncordon`, which is recorded: a later cordon is
 #                                                                   that of others
 #     it is out of sync with a partition                         →  `Await`
 #     a list is as the maintenance left it, and may be changed   →  `Reorder`, to what it was; not that of a topic that
@@ -590,8 +593,13 @@ def _elect_back(facts: MaintenanceFacts) -> Elect | None:
 
 
 def _uncordon(facts: MaintenanceFacts) -> Uncordon | None:
-    closed = facts.our_cordons
-    return Uncordon(closed) if closed else None
+    """End the cordon of the maintenance, also where the broker shows none: it may lag, or that was not recorded."""
+    ours = tuple(
+        one.broker
+        for one in facts.recorded_cordons
+        if one.cordon and one.cordon.is_known and (not one.cordon.value or is_our_cordon(one.cordon.value))
+    )
+    return Uncordon(ours) if ours else None
 
 
 def _forget(facts: MaintenanceFacts) -> Forget | None:

@@ -22,7 +22,7 @@ from kreassign.executor.lease import CALL_TIMEOUT_MS, offsets_topic
 from kreassign.model import Batch, TopicPartition
 from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED, has_code
 from kreassign.model.plan_facts import is_another
-from kreassign.model.requests import LOOKS, CommittedOffset
+from kreassign.model.requests import CommittedOffset
 
 _FORM = 4
 
@@ -320,10 +320,23 @@ def read_maintenance_record(port: OffsetsPort) -> MaintenanceRecord | None:
     return None if text is None else parse_record(text)
 
 
+def is_record_denied(error: ClusterError) -> bool:
+    """True if this principal may not read the record."""
+    return has_code(error, GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED)
+
+
 def brokers_in_maintenance(port: OffsetsPort) -> Mapping[int, Entered]:
-    """Brokers that the record of the cluster names. Raises ClusterError, also where the record is unreadable."""
+    """Brokers that the record of the cluster names. Raises ClusterError, also where the record is unreadable.
+
+    That it may not be read is believed after two answers.
+    """
     try:
-        record = read_maintenance_record(port)
+        try:
+            record = read_maintenance_record(port)
+        except ClusterError as error:
+            if not is_record_denied(error):
+                raise
+            record = read_maintenance_record(port)
     except ValueError as error:
         raise ClusterError(f"the record of maintenance in group {GROUP_ID} is unreadable: {error}") from error
     return {} if record is None else record.brokers
@@ -332,12 +345,11 @@ def brokers_in_maintenance(port: OffsetsPort) -> Mapping[int, Entered]:
 def ids_in_maintenance(port: OffsetsPort) -> frozenset[int]:
     """Ids of the brokers in maintenance. Raises ClusterError if they are unknown.
 
-    None for a principal that may not read the group, by two answers: it can keep no lease either, and its run says so.
+    None for a principal that may not read the group: it can keep no lease either, and its run says so.
     """
-    for _ in range(LOOKS):
-        try:
-            return frozenset(brokers_in_maintenance(port))
-        except ClusterError as error:
-            if not has_code(error, GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED):
-                raise
+    try:
+        return frozenset(brokers_in_maintenance(port))
+    except ClusterError as error:
+        if not is_record_denied(error):
+            raise
     return frozenset()
