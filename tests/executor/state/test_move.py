@@ -359,6 +359,20 @@ def test_a_target_reached_after_an_idle_cancellation_is_ours() -> None:
     assert (record.submitted_ms, record.bytes_copied) == (1_000, 2_000)
 
 
+def test_a_new_target_that_others_made_after_an_idle_cancellation_is_theirs() -> None:
+    record = at(CANCELLING, awaited_replan=ANOTHER, is_idle=True)
+    made = observed(ARRIVED, replicas=(2, 4))
+    assert (after(record, UNSENT), after(record, made)) == (PLANNED, "complete")
+    assert (record.submitted_ms, record.bytes_copied, record.made_by_others) == (None, 0, (2, 4))
+
+
+def test_a_step_that_a_new_plan_keeps_may_be_ours_after_an_idle_cancellation() -> None:
+    record = at(CANCELLING, awaited_replan=ANOTHER, is_idle=True, steps=STEPS)
+    assert (after(record, UNSENT), record.step.target) == (PLANNED, STEPS[0].target)
+    assert after(record, observed(ARRIVED, replicas=STEPS[0].target)) == NextAction.SUBMIT
+    assert (record.submitted_ms, record.made_by_others) == (1_000, ())
+
+
 def test_a_move_begun_again_tells_which_copy_may_go_on_unthrottled() -> None:
     record = at(CANCELLING, WITHIN, is_list_cancelled=True)
     look = observed(MOVING, misplaced=(1,), offline=(1,))
@@ -501,7 +515,7 @@ def under_way(**known: Any) -> MoveRecord:
     ({"is_postponed": True, "awaited_replan": ANOTHER, "doubtful_since_ms": 3, "leaderless_since_ms": 4},
      lambda _: MoveRecord(
          replace(NAMED, target=(2, 4), log_dirs=(NAMED.log_dirs[0], NAMED.log_dirs[2])),
-         step_sent_ms=1_000, was_cancelled=True, replans=(ANOTHER,),
+         step_sent_ms=1_000, was_cancelled=True, waits_unsent=True, replans=(ANOTHER,),
      )),
 ], ids=["asked for", "given up", "postponed", "led elsewhere"])  # fmt: skip
 def test_a_cancelled_move_ends_or_waits_by_why_it_was_cancelled(
@@ -524,7 +538,8 @@ def test_a_move_in_flight_gets_its_new_target_once_it_is_cancelled() -> None:
     earlier = replace(ANOTHER, at_ms=1)
     record = at(PLANNED, copies=COPIES, replans=(earlier,))
     record.replan(ANOTHER)
-    assert record == MoveRecord(replace(MOVE, target=(2, 4)), copies=COPIES[1:2], replans=(earlier, ANOTHER))
+    elsewhere = replace(MOVE, target=(2, 4))
+    assert record == MoveRecord(elsewhere, copies=COPIES[1:2], replans=(earlier, ANOTHER), waits_unsent=True)
     for status in (SENT, UNDER_WAY, CANCELLING):
         record = at(status)
         record.replan(ANOTHER)

@@ -154,8 +154,10 @@ class MoveRecord:
     others lead the partition to the target.
     """
     was_cancelled: bool = False
-    was_list_cancelled: bool = False
-    """True if it waits again because the controller has cancelled its list for us: nothing of the run is under way."""
+    waits_unsent: bool = False
+    """True if it waits again and nothing that the run has sent leads to its target: the controller has cancelled its
+    list for us, or it has another target since.
+    """
     anchor: CopyPace | None = None
     losing_ground: tuple[float, float] | None = None
     steps: tuple[PlannedMove, ...] = ()
@@ -224,14 +226,13 @@ class MoveRecord:
     @property
     def is_unsent(self) -> bool:
         """True if nothing that the run has sent can lead the list of its partition to the target of its step."""
-        waits = self.submissions.count == 0 and (self.was_list_cancelled or not self.was_cancelled)
+        waits = self.submissions.count == 0 and (self.waits_unsent or not self.was_cancelled)
         return waits or self.is_list_cancelled or self.submissions.was_refused
 
     @property
     def may_have_made_target(self) -> bool:
         """True if what the run has sent led the list of its partition to its target, or may have, or still may."""
         is_last = self.step.target == self.move.target and self.step_sent_ms is not None
-        is_last = is_last and (self.submissions.count > 0 or not self.replans)  # else sent to a former target alone
         may_lead = is_last and self.status is not MoveStatus.CANCELLED and not self.is_unsent
         return self.status is MoveStatus.COMPLETE or may_lead
 
@@ -443,7 +444,7 @@ class MoveRecord:
 
     def _wait_again(self) -> None:
         """Restart the step: its copies are discarded, and the order of the replicas may have changed."""
-        self.was_list_cancelled = self.is_list_cancelled
+        self.waits_unsent = self.is_list_cancelled
         self._wait()
         self.copies = tuple(copy for copy in self.copies if copy.broker in self.step.original)
         self.was_cancelled = True
@@ -461,9 +462,10 @@ class MoveRecord:
 
     def _change_target(self, replan: Replan) -> None:
         """Start from the present replicas: completed steps of a stepwise move stay."""
-        is_stepwise, begin = bool(self.steps), self.step.original
+        is_stepwise, former = bool(self.steps), self.step
         self.move = self._with(replan)
-        self.steps = move_steps(replace(self.move, original=begin)) if is_stepwise else ()
+        self.steps = move_steps(replace(self.move, original=former.original)) if is_stepwise else ()
+        self.waits_unsent = self.waits_unsent or self.step.target != former.target
         self.replans, self.awaited_replan = (*self.replans, replan), None
         self.copies = tuple(copy for copy in self.copies if copy.broker in replan.target)
         self.doubtful_since_ms = self.leaderless_since_ms = None
@@ -476,7 +478,7 @@ class MoveRecord:
             return False
         done, self.steps = self.steps[0], self.steps[1:]
         self._wait()
-        self.was_cancelled = self.was_list_cancelled = False
+        self.was_cancelled = self.waits_unsent = False
         self.earlier_sent_ms, self.step_sent_ms = self.submitted_ms, None
         self.copies = tuple(_arrived(copy) if copy.broker in done.adding else copy for copy in self.copies)
         self.observation = replace(self.observation, placement=PlacementState.UNTOUCHED, copies=())
