@@ -355,6 +355,24 @@ def test_a_directory_that_the_run_moved_goes_back_beside_a_list_of_others(odd_ri
     assert back.skipped == ()
 
 
+def test_a_directory_of_a_move_refused_for_good_goes_back_beside_their_list(odd_rig: OddRig) -> None:
+    rig = odd_rig.rig
+
+    def listen(event: Event, _: RunView) -> None:
+        if isinstance(event, CancelIntended):
+            rig.transport.sleep(120)
+
+    rig.listener = listen
+    odd_rig.odd.answer(ALTER, each_refused(INVALID_REPLICA_ASSIGNMENT))
+    found = odd_rig.run(throttle=RATE // 8)
+    assert (found.state, where(rig, 0)[1]) == ("failed", odd_rig.wishes[0][1][1])
+    lead_list(rig)
+    rig.transport.sleep(120)
+    back = way_back(rig, found)
+    assert back.plan.assignments == (PartitionAssignment(tp(0), (3, 1), ("any", str(odd_rig.home[1]))),)
+    assert back.skipped == ("t-0: its replicas are [3, 1], changed since by somebody else; look at it",)
+
+
 def test_cancelling_leaves_a_list_that_others_lead_beside_its_directories(odd_rig: OddRig) -> None:
     rig = odd_rig.rig
     rig.let_reach_controllers()

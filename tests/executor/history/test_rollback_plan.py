@@ -1,8 +1,9 @@
 from dataclasses import replace
 
 from kreassign.executor.cluster.observations import ReplicaLocation
-from kreassign.executor.history.run_history import rollback_plan
+from kreassign.executor.history.run_history import Present, rollback_plan
 from kreassign.model import Partition, TopicPartition, TopicPartitionReplica
+from kreassign.model.plan import PartitionAssignment
 from kreassign.model.run import LogDirTarget, MoveHistory
 
 ORIGINAL, TARGET = (0, 1), (2, 1)
@@ -40,6 +41,19 @@ def test_a_failed_move_is_undone_only_if_it_may_have_made_its_target() -> None:
     assert (len(left.plan), left.skipped) == (
         0, ("t-0: its replicas are [2, 1], changed since by somebody else; look at it",)
     )  # fmt: skip
+
+
+def test_a_directory_goes_back_beside_a_list_that_others_made() -> None:
+    failed = replace(move(0, "failed"), log_dirs=(LogDirTarget(1, "/new", before="/old"),))
+    name, moved = TopicPartition("t", 0), {TopicPartitionReplica(1, "t", 0): ReplicaLocation(current="/new")}
+    theirs = "its replicas are [2, 1], changed since by somebody else; look at it"
+    back = rollback_plan([failed], now(TARGET), moved)
+    assert back.plan.assignments == (PartitionAssignment(name, TARGET, ("any", "/old")),)
+    assert (back.left, back.copy_count) == (((name, theirs),), 1)
+    held = rollback_plan([failed], now(TARGET), moved, Present(hindrances={name: "it has no leader"}))
+    assert (len(held.plan), held.left) == (0, ((name, theirs), (name, "it has no leader")))
+    later = rollback_plan([failed], now(TARGET), moved, Present(changed_by={name: "run-2"}))
+    assert (len(later.plan), len(later.left)) == (0, 1)
 
 
 def test_a_rollback_goes_no_further_back_than_what_others_made() -> None:

@@ -317,9 +317,10 @@ def _is_settled(path: Path) -> bool:
 # perhaps in another order (KIP-455 restores the set, not the list), which a reassignment without copying puts right.
 # A move made in steps is undone from the last step that it reached, but not behind a list that others made of it.
 #
-# What cannot be undone is left alone and named, and the rest is undone: a partition that others have changed
-# since, one of another topic that was created under the same name, one whose original broker is down, and one that
-# no run could move now, for example because it has no leader to copy from.
+# What cannot be undone is left alone and named, and the rest is undone: a list that others have changed
+# since, a partition of another topic that was created under the same name, one whose original broker is down, and one
+# that no run could move now, for example because it has no leader to copy from. Directories are the run's whoever made
+# the list: where the run moved a copy into one, it goes back, also beside a list of others.
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,7 +369,7 @@ def rollback_plan(
 ) -> RollbackPlan:
     """Return the rollback plan of these moves, from the present partitions and locations of their copies.
 
-    A partition that others have changed since is left alone: the effect of a rollback on it is unknown.
+    A list that others have changed since is left alone: the effect of a rollback on it is unknown.
     """
     expected: dict[TopicPartition, tuple[int, ...]] = {}
     left: list[tuple[TopicPartition, str]] = []
@@ -377,19 +378,26 @@ def rollback_plan(
         name = move.topic_partition
         if move.submitted_ms is None:
             continue
-        problem = _reason_to_leave(move, partitions.get(name), present)
-        if problem:
+        if problem := _reason_to_leave(move, partitions.get(name), present):
             left.append((name, problem))
+            continue
+        list_back = move.undone_to
+        if not _may_go_back(move, partitions[name]):
+            list_back = partitions[name].replicas
+            left.append((name, f"its replicas are {list(list_back)}, changed since by somebody else; look at it"))
+        if hindrance := present.hindrances.get(name):
+            left.append((name, hindrance))
             continue
         left += ((name, unread) for unread in _unread_dirs(move, partitions[name], replica_locations))
         log_dirs = _dirs_back(move, replica_locations)
-        if log_dirs or partitions[name].replicas != move.undone_to:
+        log_dirs = {broker: path for broker, path in log_dirs.items() if broker in list_back}
+        if log_dirs or partitions[name].replicas != list_back:
             expected[name] = partitions[name].replicas
-            paths = tuple(log_dirs.get(broker, ANY_LOG_DIR) for broker in move.undone_to)
-            assignments.append(PartitionAssignment(name, move.undone_to, paths))
-            count = len(Reassignment(expected[name], move.undone_to).adding) + len(log_dirs)
+            paths = tuple(log_dirs.get(broker, ANY_LOG_DIR) for broker in list_back)
+            assignments.append(PartitionAssignment(name, list_back, paths))
+            count = len(Reassignment(expected[name], list_back).adding) + len(log_dirs)
             copies, copied_bytes = copies + count, copied_bytes + count * move.size_bytes
-        elif move.undone_to != move.original:
+        elif list_back == move.undone_to != move.original:
             who = f"{SOMEONE_ELSE} made that list during the run"
             left.append((name, f"its replicas are {list(move.undone_to)}; {who}, look at it"))
     return RollbackPlan(Plan(tuple(assignments)), expected, copies, copied_bytes, tuple(left))
@@ -426,19 +434,21 @@ def _reason_to_leave(move: MoveHistory, partition: Partition | None, present: Pr
         return "it no longer exists"
     if is_another(move.topic_id, present.topic_ids.get(move.topic)):
         return f"{OTHER_TOPIC}; that one is left as it is"
+    if partition.replicas == move.undone_to:
+        return None
+    if (later := present.changed_by.get(move.topic_partition)) is not None:
+        return f"its replicas are {list(partition.replicas)}, as run {later} left it since; roll back that run first"
+    down = [] if present.live_brokers is None else sorted(set(move.undone_to).difference(present.live_brokers))
+    if down and _may_go_back(move, partition):
+        return f"its original brokers {down} are not up; start them and roll back again, or plan without them"
+    return None
+
+
+def _may_go_back(move: MoveHistory, partition: Partition) -> bool:
+    """True if the list is as the run left it, or as it is to be again."""
     # Cancelling restores the set of replicas, not their order; a complete move left its very list.
     left_by_cancelling = () if move.status is MoveStatus.COMPLETE else (set(move.undone_to), set(move.reached))
     # What others cancelled led to no target: they have made that list since.
     may_be_made = move.may_have_made_target and not move.is_changed_by_others
     was_made = partition.replicas == move.target and may_be_made
-    is_ours = was_made or set(partition.replicas) in left_by_cancelling
-    is_back, later = partition.replicas == move.undone_to, present.changed_by.get(move.topic_partition)
-    if is_back or (is_ours and later is None):
-        down = [] if present.live_brokers is None else sorted(set(move.undone_to).difference(present.live_brokers))
-        if down and not is_back:
-            return f"its original brokers {down} are not up; start them and roll back again, or plan without them"
-        return present.hindrances.get(move.topic_partition)
-    what = f"its replicas are {list(partition.replicas)}"
-    if later is not None:
-        return f"{what}, as run {later} left it since; roll back that run first"
-    return f"{what}, changed since by somebody else; look at it"
+    return was_made or partition.replicas == move.undone_to or set(partition.replicas) in left_by_cancelling
