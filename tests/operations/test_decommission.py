@@ -22,9 +22,15 @@ from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.model import Batch, ConfigChange, ConfigResource, NewTopic
 from kreassign.model.error_codes import INVALID_CONFIG, TOPIC_AUTHORIZATION_FAILED
 from kreassign.model.plan_facts import PlanFacts, Totals
-from kreassign.model.run import RunHistory
+from kreassign.model.run import Phase, RunHistory
 from kreassign.model.throttle import ThrottleRates
-from kreassign.operations.broker_changes import DECOMMISSIONED, FILE_NAME, MaintenanceStore, noted_decommissions
+from kreassign.operations.broker_changes import (
+    CORDONS,
+    DECOMMISSIONED,
+    FILE_NAME,
+    MaintenanceStore,
+    noted_decommissions,
+)
 from kreassign.operations.decommission import (
     WITHOUT_PLAN,
     Decommissioning,
@@ -33,6 +39,7 @@ from kreassign.operations.decommission import (
     cancel_decommission,
     preview_decommission,
     uncordon_drained,
+    undone_if_wanted,
 )
 from kreassign.operations.doctor import diagnose_cluster
 from kreassign.operations.maintenance import Way, maintain
@@ -45,7 +52,7 @@ from kreassign.twin.access import ALL_TOPICS, ANONYMOUS, Allow, Operation, Permi
 from kreassign.twin.blueprint import Blueprint
 from kreassign.twin.cluster import Twin
 from tests.approved import approve
-from tests.executor.odd_port import OddPort, Real, refusal
+from tests.executor.odd_port import OddPort, Real, not_reached, refusal
 from tests.executor.twin_runs import RATE, TwinRig, tp
 
 KEY = "cordoned.log.dirs"
@@ -229,14 +236,15 @@ def test_a_broker_in_use_again_counts_as_decommissioned_no_longer(tmp_path: Path
     assert noted_decommissions(rig.state_dir, cluster_id) == frozenset()
 
 
-def test_a_note_of_decommissions_that_cannot_be_read_is_not_replaced(tmp_path: Path) -> None:
+@pytest.mark.parametrize("note", [DECOMMISSIONED, CORDONS])
+def test_a_note_of_brokers_that_cannot_be_read_is_not_replaced(tmp_path: Path, note: str) -> None:
     operators = Operators(TwinRig(tmp_path, [[0, 1], [1, 2]]))
     folder, garbled = cluster_folder(tmp_path, operators.rig.client.describe_cluster().cluster_id), b"7 \x80"
     make_folder(folder)
-    (folder / DECOMMISSIONED).write_bytes(garbled)
-    with pytest.raises(InputError, match=DECOMMISSIONED):
+    (folder / note).write_bytes(garbled)
+    with pytest.raises(InputError, match=note):
         operators.decommission()
-    assert (folder / DECOMMISSIONED).read_bytes() == garbled
+    assert ((folder / note).read_bytes(), operators.cordon) == (garbled, None)
 
 
 def test_the_first_step_is_shown_and_nothing_is_changed(operators: Operators) -> None:
@@ -750,8 +758,13 @@ def test_a_cancel_leaves_the_cordon_that_maintenance_set(operators: Operators) -
     assert operators.cordon is None
 
 
-def test_no_decommission_goes_on_under_a_cordon_that_maintenance_takes_back(operators: Operators) -> None:
+@pytest.mark.parametrize("is_open", [False, True], ids=["cordoned", "uncordoned by others"])
+def test_no_decommission_goes_on_under_a_cordon_that_maintenance_takes_back(
+    operators: Operators, is_open: bool
+) -> None:
     enter_maintenance(operators)
+    if is_open:
+        close(operators, None)
     refused = operators.decommission().next_step
     assert isinstance(refused, Blocked)
     assert "the cordon of broker 3 is that of maintenance (broker 3 since " in str(refused)
@@ -772,6 +785,50 @@ def test_the_end_of_maintenance_leaves_the_cordon_of_a_decommission(tmp_path: Pa
     leave_maintenance(operators)
     assert operators.cordon == "*"
     assert operators.cancel() == ("uncordon broker 3",)
+
+
+def test_a_cordon_that_others_take_back_meanwhile_is_not_set_again(operators: Operators) -> None:
+    found = operators.decommission(runs=VirtualRuns(operators.rig, before=lambda: close(operators, None)))
+    assert isinstance(found.next_step, Blocked)
+    assert "the cordon of broker 3 was taken back since: somebody called the decommission off" in str(found.next_step)
+    assert operators.cordon is None
+    assert operators.said == ["cordon the log directories of broker 3", "drain broker 3: t-0, t-1"]
+    assert operators.decommission().is_finished
+    assert operators.cordon == "*"
+
+
+def test_a_cordon_that_others_take_back_at_once_is_not_set_for_ever(operators: Operators) -> None:
+    rig, odd = operators.rig, OddPort(operators.rig.client)
+
+    def undone(real: Real, changes: dict[ConfigResource, list[ConfigChange]], **named: object) -> object:
+        answer = real(changes, **named)
+        if CORDON in changes.get(BROKER, ()) and not named.get("validate_only"):
+            close(operators, None)
+        return answer
+
+    odd.answer_always("incremental_alter_configs", undone)
+    request, client, runs = DecommissionRequest((3,)), cast(AdminClient, odd), VirtualRuns(rig)
+    context = replace(operators.context(), poll_s=60.0)
+    found = Decommissioning(client, request, context, runs, rig.transport, operators.said.append).go_on()
+    assert "broker 3: no cordon shows, for 300 s since it was set" in str(found.next_step)
+    assert operators.said == ["cordon the log directories of broker 3"]
+
+
+def test_a_drain_whose_rollback_cannot_begin_is_not_made_again(operators: Operators) -> None:
+    """Its guard demands the rollback, and the cluster does not answer."""
+    odd = OddPort(operators.rig.client)
+    odd.answer_always("describe_cluster", not_reached)
+
+    class Guarded(VirtualRuns):
+        def execute(self, plan: PlanFile) -> RunHistory:
+            ended = replace(super().execute(plan), state=Phase.CANCELLED, wants_rollback=True)
+            return undone_if_wanted(cast(AdminClient, odd), ended, (3,), operators.context(), operators.said.append)
+
+    runs = Guarded(operators.rig)
+    found = operators.decommission(runs=runs).next_step
+    assert isinstance(found, Blocked)
+    assert "(it was not rolled back: could not connect; `kreassign rollback run-1` does that)" in str(found)
+    assert runs.ids == ["run-1"]
 
 
 def test_a_drain_of_two_brokers_is_not_called_off_for_one_of_them(tmp_path: Path) -> None:

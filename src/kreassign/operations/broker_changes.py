@@ -175,7 +175,9 @@ def uncordon_dead(controllers: ConfigPort, broker: int) -> None:
 # once the cluster does not know them any more).
 
 CORDONS = "cordons"
+CORDONED_HERE = "which says which brokers were cordoned here"
 DECOMMISSIONED = "decommissioned"
+DECOMMISSIONED_HERE = "which says which brokers were decommissioned here"
 
 
 def noted_cordons(state_dir: Path, cluster_id: str) -> frozenset[int]:
@@ -184,8 +186,18 @@ def noted_cordons(state_dir: Path, cluster_id: str) -> frozenset[int]:
 
 
 def note_cordons(state_dir: Path, cluster_id: str, brokers: Iterable[int]) -> None:
-    """Note that these brokers, and no others, are cordoned by us. Raises InputError if that cannot be written."""
-    _note(cluster_folder(state_dir, cluster_id) / CORDONS, brokers, "which says which brokers were cordoned here")
+    """Note that these brokers, too, are cordoned by us.
+
+    Raises InputError if the note cannot be read or written: replaced unread, it would lose the other brokers.
+    """
+    _change_note(cluster_folder(state_dir, cluster_id) / CORDONS, CORDONED_HERE, lambda known: known.union(brokers))
+
+
+def forget_cordons(state_dir: Path, cluster_id: str, brokers: Iterable[int]) -> None:
+    """Note that no cordon of these is to be opened unasked: later ones are those of others. Raises as above."""
+    _change_note(
+        cluster_folder(state_dir, cluster_id) / CORDONS, CORDONED_HERE, lambda known: known.difference(brokers)
+    )
 
 
 def noted_decommissions(state_dir: Path, cluster_id: str) -> frozenset[int]:
@@ -194,26 +206,25 @@ def noted_decommissions(state_dir: Path, cluster_id: str) -> frozenset[int]:
 
 
 def note_decommissions(state_dir: Path, cluster_id: str, brokers: Iterable[int]) -> None:
-    """Note that these brokers, too, are emptied or unregistered by us.
-
-    Raises InputError if the note cannot be read or written: replaced unread, it would lose the other brokers.
-    """
-    _change_decommissions(state_dir, cluster_id, lambda known: known.union(brokers))
+    """Note that these brokers, too, are emptied or unregistered by us. Raises InputError as `note_cordons` does."""
+    path = cluster_folder(state_dir, cluster_id) / DECOMMISSIONED
+    _change_note(path, DECOMMISSIONED_HERE, lambda known: known.union(brokers))
 
 
 def forget_decommissions(state_dir: Path, cluster_id: str, brokers: Iterable[int]) -> None:
-    """Note that these brokers are in use (again). Raises InputError as `note_decommissions` does."""
-    _change_decommissions(state_dir, cluster_id, lambda known: known.difference(brokers))
-
-
-def _change_decommissions(state_dir: Path, cluster_id: str, change: Callable[[frozenset[int]], frozenset[int]]) -> None:
+    """Note that these brokers are in use (again). Raises InputError as `note_cordons` does."""
     path = cluster_folder(state_dir, cluster_id) / DECOMMISSIONED
+    _change_note(path, DECOMMISSIONED_HERE, lambda known: known.difference(brokers))
+
+
+def _change_note(path: Path, what: str, change: Callable[[frozenset[int]], frozenset[int]]) -> None:
     try:
         known = _numbers(path)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error}. Then give the command again") from error
     if (changed := change(known)) != known:
-        _note(path, changed, "which says which brokers were decommissioned here")
+        numbers = " ".join(map(str, sorted(changed)))
+        write_state(path, numbers, what, "Nothing was changed", mode=PRIVATE_MODE)
 
 
 def _noted(path: Path) -> frozenset[int]:
@@ -227,10 +238,6 @@ def _numbers(path: Path) -> frozenset[int]:
     with suppress(FileNotFoundError):
         return frozenset(number for word in read_text(path).split() if (number := signed_number(word)) is not None)
     return frozenset()
-
-
-def _note(path: Path, brokers: Iterable[int], what: str) -> None:
-    write_state(path, " ".join(map(str, sorted(brokers))), what, "Nothing was changed", mode=PRIVATE_MODE)
 
 
 # The record of brokers in maintenance: in the cluster, and a copy in the state directory.

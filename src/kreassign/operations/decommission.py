@@ -40,6 +40,7 @@ from kreassign.executor.journal import active_run
 from kreassign.executor.maintenance.record import is_record_denied
 from kreassign.executor.preview import RunPreview
 from kreassign.executor.state import brokers_between
+from kreassign.model.authorization import error_text
 from kreassign.model.closures import REFUSES
 from kreassign.model.error_codes import BROKER_ID_NOT_REGISTERED, has_code
 from kreassign.model.plan import Plan
@@ -48,6 +49,7 @@ from kreassign.operations import run as runs
 from kreassign.operations.broker_changes import (
     check_uncordon,
     cordon,
+    forget_cordons,
     forget_decommissions,
     kept_by_maintenance,
     may_be_maintained,
@@ -165,10 +167,25 @@ class JournalledRuns:
         return self._settled(resumed)
 
     def _settled(self, found: RunHistory) -> RunHistory:
-        if found.wants_rollback and found.ended_ms is not None:
-            uncordon_drained(self.client, self.request.brokers, self.context, self.tell)
-            roll_back(self.client, RollbackRequest(found.run_id), self.context)
+        return undone_if_wanted(self.client, found, self.request.brokers, self.context, self.tell)
+
+
+def undone_if_wanted(
+    client: AdminClient, found: RunHistory, brokers: tuple[int, ...], context: RunContext, tell: Tell
+) -> RunHistory:
+    """The run of a drain, rolled back if a guard demanded that, or with the reason why it was not.
+
+    An error of the cluster is no reason to go on: the drain would be made once more.
+    """
+    if not (found.wants_rollback and found.ended_ms is not None):
         return found
+    try:
+        uncordon_drained(client, brokers, context, tell)
+        roll_back(client, RollbackRequest(found.run_id), context)
+    except ClusterError as error:
+        why = f"it was not rolled back: {error_text(error)}; `kreassign rollback {found.run_id}` does that"
+        return replace(found, problems=(why, *found.problems))
+    return found
 
 
 def uncordon_drained(
@@ -196,8 +213,7 @@ def uncordon_drained(
                 tell(f"broker {one.broker} stays cordoned, since {why}")
                 continue
             tell(uncordon(confirmed_writes(client, confirm), one, context, is_ours=True))
-            noted -= {one.broker}
-            note_cordons(context.state_dir, cluster_id, noted)
+            forget_cordons(context.state_dir, cluster_id, (one.broker,))
 
 
 def decommission(
@@ -254,9 +270,9 @@ def preview_decommission(
 
 
 def _with_maintenance(client: AdminClient, wanted: Decommission, found: Readings, context: RunContext) -> Decommission:
-    """The request with the brokers that maintenance has cordoned, as far as this client may know."""
-    closed = [one.broker for one in found.brokers if one.cordon is not None and is_our_cordon(one.cordon.value)]
-    if not closed:
+    """The request with the live brokers that maintenance has cordoned, as far as this client may know."""
+    live = [one.broker for one in found.brokers if one.cordon is not None]
+    if not live:
         return wanted
     try:
         known = read_maintenance(client, context)
@@ -265,7 +281,7 @@ def _with_maintenance(client: AdminClient, wanted: Decommission, found: Readings
             raise
         return wanted
     entered = {**known.doubtful.brokers, **known.record.brokers}
-    cordoned = {broker: str(entered[broker]) for broker in closed if broker in entered and entered[broker].is_cordoned}
+    cordoned = {broker: str(entered[broker]) for broker in live if broker in entered and entered[broker].is_cordoned}
     return replace(wanted, maintained=cordoned)
 
 
@@ -335,6 +351,8 @@ class Decommissioning:
         self._done: list[RunHistory] = []
         self._warned: set[str] = set()
         self._since_s = 0.0
+        self._closed = frozenset[int]()
+        """Brokers that were seen cordoned."""
 
     def go_on(self) -> DecommissionResult:
         """Take steps until this process can do no more."""
@@ -350,6 +368,7 @@ class Decommissioning:
         while True:
             with self._steps:
                 found = self._read()
+                self._closed |= {one.broker for one in found.brokers if one.is_closed}
                 if last is None:
                     self._wanted.refuse_unknown(found, decommissioned_here(self._context.state_dir, cluster_id))
                     self._wanted = _with_maintenance(self._client, self._wanted, found, self._context)
@@ -357,7 +376,7 @@ class Decommissioning:
                 if isinstance(step, Finished):
                     ours = noted_cordons(self._context.state_dir, cluster_id).intersection(self._request.brokers)
                     note_decommissions(self._context.state_dir, cluster_id, ours)
-                    self._forget_cordons(ours)
+                    forget_cordons(self._context.state_dir, cluster_id, ours)
                 if isinstance(step, Blocked | Finished) or not (self._is_agreed or isinstance(step, Await)):
                     return self._result(step if isinstance(step, Blocked | Finished) else NOT_SHOWN)
                 self._check_first(step, found, last)
@@ -371,9 +390,15 @@ class Decommissioning:
     def _take(self, step: Step, found: Readings, last: Step | None) -> Blocked | None:
         match step:
             case Cordon(brokers):
-                self._cordon(brokers)
+                late = (
+                    f"{listed_brokers(brokers)}: no cordon shows, for {BRIEF_S:g} s since it was set: brokers lag, or "
+                    "others take it back at once. Look (`kreassign doctor`), then give the command again"
+                )
+                return self._waited(step, last, late) or self._cordon(brokers)
             case Await():
-                return self._await(step, found, last)
+                self._wanted = replace(self._wanted, unread=self._wanted.unread | found.unread_log_dirs)
+                late = step.remedy and f"{step.reason}, for {BRIEF_S:g} s now: {step.remedy}"
+                return self._waited(step, last, late)
             case Drain():
                 self._warn_of_open_ways(found)
                 return self._drain(step)
@@ -430,38 +455,45 @@ class Decommissioning:
             refused = f"the decommission of {listed_brokers(self._request.brokers)} cannot go on:"
             raise InputError("\n  - ".join((refused, *lacking)))
 
-    def _await(self, step: Await, found: Readings, last: Step | None) -> Blocked | None:
-        """Wait one poll; return Blocked after BRIEF_S."""
+    def _waited(self, step: Await | Cordon, last: Step | None, late: str) -> Blocked | None:
+        """Wait one poll, or before a cordon that is not the first; return Blocked, if `late`, after BRIEF_S."""
         if step != last:
             self._since_s = self._clock.monotonic_s()
-        elif step.remedy and self._clock.monotonic_s() - self._since_s >= BRIEF_S:
-            return Blocked(f"{step.reason}, for {BRIEF_S:g} s now: {step.remedy}")
-        self._clock.sleep(self._context.poll_s)
-        self._wanted = replace(self._wanted, unread=self._wanted.unread | found.unread_log_dirs)
+        elif late and self._clock.monotonic_s() - self._since_s >= BRIEF_S:
+            return Blocked(late)
+        if step == last or isinstance(step, Await):
+            self._clock.sleep(self._context.poll_s)
         return None
 
     # --- steps --------------------------------------------------------------------------------------------------
 
-    def _cordon(self, brokers: Collection[int]) -> None:
+    def _cordon(self, brokers: Collection[int]) -> Blocked | None:
         state_dir, cluster_id = self._context.state_dir, self._client.describe_cluster().cluster_id
         with sole_change(self._client, self._context, "decommission", self._clock) as confirm:
             # The checks took their time: somebody may have cordoned single directories, which are not ours to open.
             step = self._wanted.next_step(self._read())
             due = step.brokers if isinstance(step, Cordon) else ()
             if not (brokers := tuple(broker for broker in due if broker in brokers)):
-                return
+                return None
+            if opened := sorted(self._closed.intersection(brokers)):
+                return Blocked(
+                    f"the cordon of {listed_brokers(opened)} was taken back since: somebody called the decommission "
+                    "off, or opened it for another reason. Ask, then give the command again, which cordons it once more"
+                )
             self._steps.note(str(Cordon(brokers)))
             noted = sorted(noted_cordons(state_dir, cluster_id).difference(brokers))
             # Others that were noted may have been opened since: a later cordon of theirs is not ours.
             others = read_brokers(self._client, noted).brokers if noted else ()
-            closed = (one.broker for one in others if one.cordon is None or is_our_cordon(one.cordon.value))
+            opened = [one.broker for one in others if one.cordon and not is_our_cordon(one.cordon.value)]
             forget_decommissions(state_dir, cluster_id, brokers)
-            note_cordons(state_dir, cluster_id, {*closed, *brokers})
+            forget_cordons(state_dir, cluster_id, opened)
+            note_cordons(state_dir, cluster_id, brokers)
             for broker in brokers:
                 refusal = cordon(confirmed_writes(self._client, confirm), broker)
                 if refusal is not None:
                     self._keep_open(broker, refusal)
-                    self._forget_cordons((broker,))
+                    forget_cordons(state_dir, cluster_id, (broker,))
+        return None
 
     def _drain(self, step: Drain) -> Blocked | None:
         """Plan and execute the drain; return the obstacle, if any. Raises what `make_plan` and the run raise."""
@@ -486,14 +518,8 @@ class Decommissioning:
             except Rejected as error:
                 if not has_code(error, BROKER_ID_NOT_REGISTERED):
                     raise
-        self._forget_cordons((broker,))
+        forget_cordons(self._context.state_dir, cluster_id, (broker,))
         self._wanted = replace(self._wanted, unregistered=self._wanted.unregistered | {broker})
-
-    def _forget_cordons(self, brokers: Iterable[int]) -> None:
-        """Note that no cordon of these ids is to be opened unasked: later ones are those of others."""
-        state_dir, cluster_id = self._context.state_dir, self._client.describe_cluster().cluster_id
-        if not (noted := noted_cordons(state_dir, cluster_id)).isdisjoint(forgotten := frozenset(brokers)):
-            note_cordons(state_dir, cluster_id, noted - forgotten)
 
     def _open_for_namesake(self, broker: int) -> None:
         """Delete the cordon, which outlives its broker: a new one with the id would start cordoned."""
@@ -590,8 +616,6 @@ def cancel_decommission(
             else:
                 is_ours = one.broker in noted
                 steps.append(uncordon(confirmed_writes(client, confirm), one, context, is_ours=is_ours))
-            if one.broker in noted:
-                noted -= {one.broker}
-                note_cordons(context.state_dir, cluster_id, noted)
+            forget_cordons(context.state_dir, cluster_id, (one.broker,))
         forget_decommissions(context.state_dir, cluster_id, brokers)
     return CancelledDecommission(tuple(steps), tuple(reversed(drains)))
