@@ -355,7 +355,7 @@ def test_a_directory_that_the_run_moved_goes_back_beside_a_list_of_others(odd_ri
     assert back.skipped == ()
 
 
-def test_a_directory_of_a_move_refused_for_good_goes_back_beside_their_list(odd_rig: OddRig) -> None:
+def test_a_directory_of_a_refused_move_goes_back_beside_their_list(odd_rig: OddRig) -> None:
     rig = odd_rig.rig
 
     def listen(event: Event, _: RunView) -> None:

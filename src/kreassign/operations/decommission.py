@@ -590,7 +590,7 @@ def cancel_decommission(
     Raises InputError, ClusterError, and JournalUnreadable while a journal may be that of such a run.
     """
     cluster_id = client.describe_cluster().cluster_id
-    steps, unfinished = [], list[str]()
+    steps, unfinished = list[str](), list[str]()
     for found in left_behind(context.state_dir, cluster_id):
         if isinstance(found, UnreadableJournal):
             raise found.error

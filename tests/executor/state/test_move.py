@@ -359,14 +359,14 @@ def test_a_target_reached_after_an_idle_cancellation_is_ours() -> None:
     assert (record.submitted_ms, record.bytes_copied) == (1_000, 2_000)
 
 
-def test_a_new_target_that_others_made_after_an_idle_cancellation_is_theirs() -> None:
+def test_a_new_target_others_made_after_an_idle_cancellation_is_theirs() -> None:
     record = at(CANCELLING, awaited_replan=ANOTHER, is_idle=True)
     made = observed(ARRIVED, replicas=(2, 4))
     assert (after(record, UNSENT), after(record, made)) == (PLANNED, "complete")
     assert (record.submitted_ms, record.bytes_copied, record.made_by_others) == (None, 0, (2, 4))
 
 
-def test_a_step_that_a_new_plan_keeps_may_be_ours_after_an_idle_cancellation() -> None:
+def test_a_step_that_a_new_plan_keeps_may_be_ours_after_idle_cancelling() -> None:
     record = at(CANCELLING, awaited_replan=ANOTHER, is_idle=True, steps=STEPS)
     assert (after(record, UNSENT), record.step.target) == (PLANNED, STEPS[0].target)
     assert after(record, observed(ARRIVED, replicas=STEPS[0].target)) == NextAction.SUBMIT

@@ -228,9 +228,10 @@ def every_topic_confirmed(port: TopicsPort) -> Confirmed:
 
     known, absent, unknown = every_topic_of_two(port, join=joined)
     try:
-        again, gone, unsure = topics_of_two(port, differing)
+        second = topics_of_two(port, differing)
     except ClusterError as error:
-        again, gone, unsure = Reading({}, frozenset(), dict.fromkeys(differing, error))
+        second = Reading({}, frozenset(), dict.fromkeys(differing, error))
+    again, gone, unsure = second
     there = {name: topic for name, topic in {**known, **again}.items() if name not in gone}
     return Confirmed(Reading(there, absent | gone, unknown), unsure)
 
