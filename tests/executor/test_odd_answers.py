@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,7 +13,8 @@ import pytest
 from kreassign.errors import Unsupported
 from kreassign.executor.events import CancelRequested, Event, MovesSubmitted
 from kreassign.executor.state import RunView
-from kreassign.model import Batch, Topic
+from kreassign.executor.state.attempts import LAST_WORD_MS
+from kreassign.model import Batch, ConfigChange, ConfigOperation, Topic
 from kreassign.model.error_codes import (
     CLUSTER_AUTHORIZATION_FAILED,
     INVALID_REPLICA_ASSIGNMENT,
@@ -223,6 +225,31 @@ def test_a_temporary_answer_to_a_throttle_delays_the_start(watched: Watched, ans
     watched.odd.answer(CONFIGURE, *[answer] * times)
     done = watched.rig.run(started)
     assert (done.state, watched.rig.replicas, watched.rig.throttles) == ("done", AWAY, {})
+
+
+def test_a_throttle_whose_lost_request_arrives_at_the_end_is_taken_back(tmp_path: Path) -> None:
+    """It was sent again, and the copy took a second."""
+    rig = TwinRig(tmp_path, [[0, 1]], size_bytes=RATE)
+    odd, requests, arrived = OddPort(rig.client), list[Callable[[], object]](), list[object]()
+    rig.odd_port = odd.port
+
+    def arrive() -> None:
+        if not arrived:
+            arrived.append(requests[0]())
+
+    def lost(real: Real, changes: Mapping[object, Iterable[ConfigChange]], **named: object) -> object:
+        appends = any(one.operation is ConfigOperation.APPEND for each in changes.values() for one in each)
+        if requests or not appends:
+            return real(changes, **named)
+        requests.append(partial(real, changes, **named))
+        rig.between_steps(12, arrive)
+        return lost_on_the_way_there(real)
+
+    odd.answer_always(CONFIGURE, lost)
+    done = rig.run(rig.prepared(AWAY))
+    rig.transport.sleep(LAST_WORD_MS / 1000)
+    arrive()
+    assert (done.state, rig.throttles) == ("done", {})
 
 
 def test_a_throttle_that_cannot_be_set_ends_the_run_unsent(watched: Watched) -> None:

@@ -137,6 +137,8 @@ def _conclude_setting(
     """Conclude from a value at the end; what guards reported is not repeated. Values of others are kept, and named."""
     is_gone = setting.key.resource in event.gone
     conclusion = setting.meaning_at_end(present.value, is_gone=is_gone)
+    if conclusion is Conclusion.RESTORED and not is_gone and run.throttle.may_change_later(event.at_ms):
+        return Conclusion.AS_SET  # It is read again.
     if conclusion is Conclusion.DOUBT:
         setting = setting.doubted(present, event.at_ms)
         if setting.is_undecided:

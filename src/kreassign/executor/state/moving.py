@@ -62,6 +62,7 @@ def pause(run: Run, _: object, __: object) -> Next:
 
 def record_overrides(run: Run, state: phases.Throttling | phases.SettingLists, event: events.ThrottleIntended) -> Next:
     """Record that these settings are to be restored from now on."""
+    run.throttle.intended_ms = event.at_ms
     for override in event.overrides:
         if run.throttle.of(override.key).doubt is not None:
             run.health.checked_ms = None  # The verdicts about it may be outdated.
@@ -72,6 +73,7 @@ def record_overrides(run: Run, state: phases.Throttling | phases.SettingLists, e
 def confirm(run: Run, event: events.ThrottleSet) -> None:
     """Confirm settings that were set without a problem: earlier values of ours are gone. Brokers down are set later."""
     throttle = run.throttle
+    throttle.intended_ms, throttle.late_ms = None, event.at_ms if event.problems else throttle.late_ms
     throttle.awaited |= {one.broker for one in event.unwritten}
     throttle.unset = frozenset(event.failed)
     for one in event.unwritten:

@@ -86,6 +86,7 @@ def resume(run: Run, at_ms: int, *, others_may_restore: bool = False) -> Next:
     throttle = run.throttle
     were_set = tuple(sorted(setting.key for setting in throttle.in_force)) if others_may_restore else ()
     run.moves.speed, throttle.unset_since_ms = CopySpeed(), None
+    throttle.intended_ms, throttle.late_ms = None, throttle.intended_ms or throttle.late_ms
     throttle.unread, throttle.is_asked_for = (), False
     throttle.is_lost = throttle.is_lost and not others_may_restore
     for setting in [*throttle.settings.values()]:

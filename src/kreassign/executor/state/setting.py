@@ -11,6 +11,9 @@ forgotten (Kafka's own `--cancel` deletes all).
 No single reading makes a value foreign, because a broker may answer with the value from before our last change, seen
 11 ms after it on 4.3.1. An odd value is a doubt, beside the state: it passes when the value is read as set, and counts
 as a change by others once it is read again `PROPAGATION_MS` later.
+
+A change that had no answer may be made at any later time, as a move may (`attempts.py`): the old value counts as
+restored `LAST_WORD_MS` after it, and until then it is read, and written, again.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
+from kreassign.executor.state.attempts import LAST_WORD_MS
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride, ConfigValue
 from kreassign.model import ConfigResource
 
@@ -332,6 +336,10 @@ class ThrottleLedger:
     unset: frozenset[ConfigResource] = frozenset()
     """Topics and brokers that may not have taken their last settings; these are set again."""
     unset_since_ms: int | None = None
+    intended_ms: int | None = None
+    """Time at which changes were written down whose outcome is not known yet; None without any."""
+    late_ms: int | None = None
+    """Time of the last changes that had no answer, or were refused: they may be made later."""
     checked_ms: int | None = None
     """Time of the last throttle check."""
     unread: tuple[ConfigResource, ...] = ()
@@ -369,6 +377,10 @@ class ThrottleLedger:
         before = tuple(settings)
         self.settings |= {setting.key: setting.after(event) for setting in before}
         return before
+
+    def may_change_later(self, at_ms: int) -> bool:
+        """True if a change that had no answer may still be made: what is restored now would be set again."""
+        return self.late_ms is not None and at_ms - self.late_ms < LAST_WORD_MS
 
     @property
     def open(self) -> tuple[Setting, ...]:
