@@ -759,9 +759,7 @@ def test_a_cancel_leaves_the_cordon_that_maintenance_set(operators: Operators) -
 
 
 @pytest.mark.parametrize("is_open", [False, True], ids=["cordoned", "uncordoned by others"])
-def test_no_decommission_goes_on_under_a_cordon_of_maintenance(
-    operators: Operators, is_open: bool
-) -> None:
+def test_no_decommission_goes_on_under_a_cordon_of_maintenance(operators: Operators, is_open: bool) -> None:
     enter_maintenance(operators)
     if is_open:
         close(operators, None)

@@ -302,6 +302,38 @@ def test_exit_opens_no_cordon_that_others_set_since_its_own_ended(ann: Operator)
     assert (lists(ann.rig), leaders(ann.rig), cordons(ann.rig)) == (LISTS, [3, 0, 2, 3], {})
 
 
+def test_maintenance_ended_while_another_command_waits_is_not_begun_again(ann: Operator) -> None:
+    require(ann.rig, 2)
+    ann.rig.twin.stop(0)
+    ann.rig.transport.sleep(30)
+    bob, ended = Operator(ann.rig, ann.state_dir), list[MaintenanceResult]()
+
+    def tell(sentence: str) -> None:
+        if sentence.startswith("wait: t-0 has") and not ended:
+            ended.append(bob.exit())
+
+    found = maintain(ann.rig.client, (3,), Way.ENTER, ann.context, tell, wait_s=60, clock=ann.rig.transport)
+    assert [one.is_finished for one in ended] == [True]
+    assert "the maintenance of broker 3 was ended by somebody else since this command began" in str(found.next_step)
+    assert (lists(ann.rig), cordons(ann.rig)) == (LISTS, {})
+    assert "maintenance" not in [one.kind for one in diagnose_cluster(ann.rig.client, ann.state_dir).issues]
+
+
+def test_no_exit_gives_leaders_to_a_broker_that_entered_again_meanwhile(ann: Operator) -> None:
+    assert ann.enter().is_finished
+    bob, begun = Operator(ann.rig, ann.state_dir), list[MaintenanceResult]()
+
+    def tell(sentence: str) -> None:
+        if sentence.startswith("put another replica first") and not begun:
+            begun.append(bob.enter())
+
+    found = maintain(ann.rig.client, (3,), Way.EXIT, ann.context, tell, wait_s=60, clock=ann.rig.transport)
+    assert [one.is_finished for one in begun] == [True]
+    assert "the maintenance of broker 3 was begun again by somebody else" in str(found.next_step)
+    assert cordons(ann.rig) == {3: "*"}
+    assert 3 not in leaders(ann.rig)
+
+
 def test_a_cordon_others_set_after_a_death_at_its_opening_stays(tmp_path: Path) -> None:
     rig = TwinRig(tmp_path, LISTS, release="4.3")
     ann, odd = Operator(rig, tmp_path), OddPort(rig.client)

@@ -134,7 +134,10 @@ _DUE: Mapping[Way, Due] = {Way.ENTER: due_to_enter, Way.EXIT: due_to_exit}
 
 @dataclass
 class Maintenance:
-    """One process that takes the steps. It remembers only refusals of the cluster."""
+    """One process that takes the steps. It remembers refusals of the cluster, and what it has seen in the record.
+
+    So it does not begin again what was ended elsewhere meanwhile, nor end what was begun again.
+    """
 
     client: AdminClient
     brokers: tuple[int, ...]
@@ -145,6 +148,10 @@ class Maintenance:
     is_agreed: bool = True
     _cordons: dict[int, str | None] = field(default_factory=dict)
     """Answers of Kafka to the cordon of brokers: None, or why it refuses. Each is asked for before the first change."""
+    _recorded: frozenset[int] = frozenset()
+    """Brokers that the record had in maintenance."""
+    _opened: frozenset[int] = frozenset()
+    """Brokers whose cordon this process has taken back and recorded so."""
     _refusal: str = ""
     _lease: ExitStack = field(default_factory=ExitStack)
     _confirm: Callable[[], None] | None = None
@@ -183,7 +190,7 @@ class Maintenance:
 
     def _go_on(self, decide: Decide, due: Due) -> MaintenanceResult:
         last: Step | None = None
-        since_s = 0.0
+        since_s, overruled = 0.0, ""
         steps = self._steps
         while True:
             with steps:
@@ -194,6 +201,13 @@ class Maintenance:
                 if isinstance(step, Blocked | Finished) or not (self.is_agreed or isinstance(step, Await)):
                     last = step if isinstance(step, Blocked | Finished) else NOT_SHOWN
                     return MaintenanceResult(tuple(steps.taken), last)
+                was_overruled, overruled = overruled, self._overruled(step)
+                if overruled and overruled == was_overruled:
+                    return MaintenanceResult(tuple(steps.taken), Blocked(overruled))
+                if overruled:  # A coordinator that has just taken over shows an earlier record.
+                    self.clock.sleep(self.context.poll_s)
+                    continue
+                self._recorded |= facts.record.brokers.keys() & set(self.brokers)
                 if last is None:
                     self._check_permissions(due(facts))
                 # Steps that take turns, since others undo them, are not new.
@@ -207,6 +221,22 @@ class Maintenance:
                 last = step
                 steps.note(str(step))
                 self._take(step, facts)
+
+    def _overruled(self, step: Step) -> str:
+        """Describe what somebody else has ended or begun since, if the step would undo that; "" if it does not."""
+        match step:
+            case Remember(brokers, cordoned) if not cordoned:
+                again, what = self._recorded.intersection(brokers), "ended"
+            case Uncordon(brokers):
+                again, what = self._opened.intersection(brokers), "begun again"
+            case _:
+                return ""
+        if not again:
+            return ""
+        return (
+            f"the maintenance of {listed_brokers(again)} was {what} by somebody else since this command began: ask, "
+            "then give the command that is meant"
+        )
 
     def _too_long(self, step: Step) -> Blocked:
         refused = f" (the cluster answers: {self._refusal})" if self._refusal else ""
@@ -234,6 +264,7 @@ class Maintenance:
         client = self.client if self._confirm is None else confirmed_writes(self.client, self._confirm)
         match step:
             case Remember(brokers, cordoned):
+                self._opened = self._opened.difference(cordoned)
                 by = self.context.operator.name
                 self._store.write(facts.record.entered(brokers, self.clock.now_ms(), by, cordoned))
             case Cordon(brokers):
@@ -249,6 +280,7 @@ class Maintenance:
                         uncordon(client, one, self.context, is_ours=True)
                         # At once: the next broker may refuse, and others cordon this one meanwhile.
                         record = self._store.write(record.uncordoned((one.broker,), self.clock.now_ms()))
+                        self._opened |= {one.broker}
             case Forget(brokers, _, restored):
                 self._store.write(facts.record.left(brokers, self.clock.now_ms(), restored))
 
