@@ -108,7 +108,7 @@ def _is_unknown_setting(error: ClusterError) -> bool:
 
 
 def validated_cordons(client: AdminClient, found: Readings, known: Collection[int]) -> dict[int, str | None]:
-    """Why Kafka would refuse the cordon of each open broker that is not `known`; None if it would take it.
+    """Answers of Kafka to the cordon of each open broker that is not `known`: why it would refuse, or None.
 
     Raises ClusterError.
     """
@@ -120,7 +120,7 @@ def validated_cordons(client: AdminClient, found: Readings, known: Collection[in
 def uncordon(client: AdminClient, found: BrokerReading, context: RunContext, *, is_ours: bool = False) -> str:
     """Remove the cordon of a broker if it has our value; return what was done. Raises InputError, ClusterError.
 
-    One that `is_ours` by a record is removed also where the broker shows none, since it may lag.
+    A cordon that `is_ours` by a record is removed also where the broker shows none, since it may lag.
     """
     is_hidden = is_ours and found.cordon is not None and not found.cordon.value
     if not is_hidden:

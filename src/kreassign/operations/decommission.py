@@ -193,8 +193,8 @@ def uncordon_drained(
 ) -> None:
     """Uncordon live brokers before their drain is rolled back: Kafka 4.4 lets no list name a cordoned one.
 
-    Those that others had cordoned before, or that are in maintenance or may be, stay closed. One that was noted as ours
-    is opened also where it shows no cordon: it may lag, or the process that opened it died before it noted that.
+    Those that others had cordoned before, or that are in maintenance or may be, stay closed. A broker with a noted
+    cordon is opened also where it shows none: it may lag, or the process that opened it died before it noted that.
     """
     cluster_id = client.describe_cluster().cluster_id
     noted = noted_cordons(context.state_dir, cluster_id)
