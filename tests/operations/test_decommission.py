@@ -844,6 +844,17 @@ def test_a_drain_of_two_brokers_is_not_called_off_for_one_of_them(tmp_path: Path
     assert (operators.cordon, rig.client.list_partition_reassignments()) == (None, {})
 
 
+def test_a_cancel_elsewhere_names_the_moves_that_go_on(operators: Operators, tmp_path: Path) -> None:
+    rig = operators.rig
+    with pytest.raises(Killed):
+        operators.decommission(runs=VirtualRuns(rig, dies_after_s=3))
+    rig.listener = None
+    elsewhere = operators.context(tmp_path / "elsewhere")
+    opened, going_on = cancel_decommission(rig.client, (3,), elsewhere, rig.transport).steps
+    assert opened == "uncordon broker 3"
+    assert going_on.startswith("still on the way off broker 3, by no run of this state directory: t-0")
+
+
 def test_a_cancel_leaves_the_decommission_of_another_broker(operators: Operators) -> None:
     die_while_draining(operators)
     die_while_draining(operators, 4)

@@ -591,10 +591,10 @@ def cancel_decommission(
     """
     cluster_id = client.describe_cluster().cluster_id
     steps, unfinished = list[str](), list[str]()
-    for found in left_behind(context.state_dir, cluster_id):
-        if isinstance(found, UnreadableJournal):
-            raise found.error
-        unfinished.append(found.run_id)
+    for run in left_behind(context.state_dir, cluster_id):
+        if isinstance(run, UnreadableJournal):
+            raise run.error
+        unfinished.append(run.run_id)
     if (active := active_run(context.state_dir, cluster_id)) is not None:
         unfinished.insert(0, active)
     # All that can keep a broker cordoned is known before its run is cancelled.
@@ -609,7 +609,8 @@ def cancel_decommission(
         steps.append(f"cancel run {run_id}")
     with sole_change(client, context, "decommission", clock) as confirm:
         kept, noted = kept_by_maintenance(client, context, brokers), noted_cordons(context.state_dir, cluster_id)
-        for one in read_brokers(client, brokers).brokers:
+        found = read_brokers(client, brokers).brokers
+        for one in found:
             may_be_closed = one.may_be_cordoned if one.cordon is None else is_our_cordon(one.cordon.value)
             if one.broker in kept and may_be_closed:
                 steps.append(f"broker {one.broker} stays cordoned, since {kept[one.broker]}")
@@ -618,4 +619,9 @@ def cancel_decommission(
                 steps.append(uncordon(confirmed_writes(client, confirm), one, context, is_ours=is_ours))
             forget_cordons(context.state_dir, cluster_id, (one.broker,))
         forget_decommissions(context.state_dir, cluster_id, brokers)
+    if going_on := sorted({name for one in found for name in one.leaving}):
+        steps.append(
+            f"still on the way off {listed_brokers(brokers)}, by no run of this state directory: "
+            f"{some_partitions(going_on)}; `kreassign doctor` says how to cancel that"
+        )
     return CancelledDecommission(tuple(steps), tuple(reversed(drains)))
