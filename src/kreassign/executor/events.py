@@ -310,7 +310,7 @@ class ThrottleSet:
     """The settings were changed, except those in `problems` and those of brokers that are down.
 
     `failed` are existing topics and brokers whose settings may not have been changed. The problems `may_pass` if none
-    is a final refusal; earlier journals do not say so.
+    is a final refusal; what had no answer `may_be_made` later.
     """
 
     at_ms: int
@@ -318,6 +318,7 @@ class ThrottleSet:
     unwritten: tuple[Unwritten, ...] = ()
     failed: tuple[ConfigResource, ...] = ()
     may_pass: bool = False
+    may_be_made: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -395,6 +395,7 @@ class Runner:
                     changed.unwritten,
                     changed.failed,
                     may_pass=bool(changed.problems) and changed.may_pass,
+                    may_be_made=changed.may_be_made,
                 )
             case instructions.RestoreThrottle():
                 changed = self._change_configs(throttle_ledger.changes_to_before(deed.overrides, deed.shared))

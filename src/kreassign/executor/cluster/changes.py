@@ -73,7 +73,8 @@ class Changed:
     `problems` has a sentence per topic or broker where they failed, or may have failed; `failed` names those that still
     exist; `unwritten` the brokers that are down and whose settings no controller took; `by_controller` those that are
     down and whose controller took them, `unregistered` those of `unwritten` that the cluster does not know any more.
-    Problems `may_pass` if none is a final refusal: sending the same again changes nothing twice and may succeed.
+    Problems `may_pass` if none is a final refusal: sending the same again changes nothing twice and may succeed. What
+    had no answer `may_be_made` later.
     """
 
     problems: tuple[str, ...] = ()
@@ -82,6 +83,7 @@ class Changed:
     failed: tuple[ConfigResource, ...] = ()
     unregistered: tuple[int, ...] = ()
     may_pass: bool = True
+    may_be_made: bool = False
 
     def and_then(self, later: Changed) -> Changed:
         """Combine the outcome with that of later changes."""
@@ -92,6 +94,7 @@ class Changed:
             tuple(dict.fromkeys((*self.failed, *later.failed))),
             tuple(sorted({*self.unregistered, *later.unregistered})),
             self.may_pass and later.may_pass,
+            self.may_be_made or later.may_be_made,
         )
 
 
@@ -108,7 +111,8 @@ def change_configs(port: ClusterPort, controllers: ConfigPort | None, changes: C
         live = live_of_two(port) if _silent(outcome, brokers) else live
     except ClusterError as error:
         problem = f"throttle settings could not be changed: {error_text(error)}"
-        return Changed((problem,), failed=tuple(changes), may_pass=not is_final(error))
+        may_be_made = _is_unanswered(error)
+        return Changed((problem,), failed=tuple(changes), may_pass=not is_final(error), may_be_made=may_be_made)
     down = {one: broker for one, broker in brokers.items() if broker not in live}
     carried = _carry_to(controllers, {one: changes[one] for one in down})
     return Changed(
@@ -118,7 +122,13 @@ def change_configs(port: ClusterPort, controllers: ConfigPort | None, changes: C
         tuple(one for one, error in outcome.failed.items() if one not in down and not is_unknown_topic(error)),
         _unregistered(port, {down[one]: error for one, error in carried.failed.items()}),
         not any(is_final(error) for one, error in outcome.failed.items() if one not in down),
+        any(map(_is_unanswered, (*outcome.failed.values(), *carried.failed.values()))),
     )
+
+
+def _is_unanswered(error: ClusterError) -> bool:
+    """True if the change was sent, and may be made later."""
+    return may_be_done(error) and not isinstance(error, Unreachable)
 
 
 def _silent(outcome: Batch[ConfigResource, None], brokers: Iterable[ConfigResource]) -> bool:

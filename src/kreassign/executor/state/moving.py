@@ -73,7 +73,7 @@ def record_overrides(run: Run, state: phases.Throttling | phases.SettingLists, e
 def confirm(run: Run, event: events.ThrottleSet) -> None:
     """Confirm settings that were set without a problem: earlier values of ours are gone. Brokers down are set later."""
     throttle = run.throttle
-    throttle.intended_ms, throttle.late_ms = None, event.at_ms if event.problems else throttle.late_ms
+    throttle.intended_ms, throttle.late_ms = None, event.at_ms if event.may_be_made else throttle.late_ms
     throttle.awaited |= {one.broker for one in event.unwritten}
     throttle.unset = frozenset(event.failed)
     for one in event.unwritten:

@@ -339,7 +339,7 @@ class ThrottleLedger:
     intended_ms: int | None = None
     """Time at which changes were written down whose outcome is not known yet; None without any."""
     late_ms: int | None = None
-    """Time of the last changes that had no answer, or were refused: they may be made later."""
+    """Time of the last changes that had no answer: they may be made later."""
     checked_ms: int | None = None
     """Time of the last throttle check."""
     unread: tuple[ConfigResource, ...] = ()
