@@ -841,7 +841,8 @@ def test_a_drain_of_two_brokers_is_not_called_off_for_one_of_them(tmp_path: Path
         operators.cancel()
     assert operators.cordon == "*"
     assert "cancel run run-1" in cancel_decommission(rig.client, (3, 4), operators.context(), rig.transport).steps
-    assert (operators.cordon, rig.client.list_partition_reassignments()) == (None, {})
+    assert not operators.cordon
+    assert rig.client.list_partition_reassignments() == {}
 
 
 def test_a_cancel_elsewhere_names_the_moves_that_go_on(operators: Operators, tmp_path: Path) -> None:

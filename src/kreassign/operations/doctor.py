@@ -93,8 +93,7 @@ def examine(
     min_isr, allowed, permission_problems = _settings_and_permissions(client, topics.ok, unseen)
     clock.sleep(max(0.0, begun_s + measure_for_s - clock.monotonic_s()))
     second = _Look.at(client, live, seen_moves) if measure_for_s else first
-    seconds = clock.monotonic_s() - begun_s if measure_for_s else 0.0
-    log_dirs = second.log_dirs
+    seconds, log_dirs = clock.monotonic_s() - begun_s if measure_for_s else 0.0, second.log_dirs
     silent = {**every.failed, **first.log_dirs.failed, **log_dirs.failed}
     runs = unfinished_runs(state_dir, whole.cluster_id, [one.run_id for one in left])
     throttles = tuple(present for present in settings.values if present.value is not None)
