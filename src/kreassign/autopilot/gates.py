@@ -442,6 +442,8 @@ def together(look: Look, name: Name) -> tuple[int, ...]:
 
 def together_text(case: Case) -> str | None:
     """Why a finding needs no repair of its own: that of another one covers it."""
+    if case.kind not in TOGETHER:
+        return None
     name, covering = case.finding.name, set[str]()
     for one in case.memory.open:
         if one.name.kind is name.kind and one.proposal is not None and name.broker in one.proposal.also:
