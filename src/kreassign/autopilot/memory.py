@@ -404,7 +404,7 @@ def _is_approved(finding: Finding) -> bool:
 def _went(memory: Memory, event: BrokerWent) -> Memory:
     unwitnessed = memory.unwitnessed | (frozenset() if event.is_witnessed else {event.broker})
     held = {} if event.held_bytes is None else {event.broker: event.held_bytes}
-    away, went_with = {**memory.away, event.broker: event.at_ms}, memory.went_with | held
+    away, went_with = {**memory.away, event.broker: event.at_ms}, {**memory.went_with, **held}
     return replace(memory, away=away, unwitnessed=unwitnessed, went_with=went_with)
 
 

@@ -14,7 +14,7 @@ import tomllib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Self, TypeGuard
 
 from kreassign.errors import InputError, InvariantBroken
 from kreassign.model.text import LARGEST_AMOUNT, LARGEST_ID, parse_amount, shortened
@@ -199,7 +199,7 @@ def places(text: str) -> Iterator[tuple[tuple[str | int, ...], int]]:
                     path.append("" if is_key else 0)
 
 
-def is_id(value: Json) -> bool:
+def is_id(value: Json) -> TypeGuard[int]:
     """True for a number that Kafka can give to a broker or a partition."""
     return type(value) is int and 0 <= value <= LARGEST_ID
 
