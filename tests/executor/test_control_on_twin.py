@@ -8,9 +8,7 @@ import pytest
 
 from kreassign.executor.events import (
     CancelRequested,
-    HoldRequested,
     MovesObserved,
-    ReleaseRequested,
     StopRequested,
     SubmissionIntended,
     ThrottleIntended,
@@ -71,13 +69,6 @@ def test_a_throttle_can_be_set_on_a_run_that_began_without_one(tmp_path: Path) -
     assert during[0]["topic t follower.replication.throttled.replicas"] == "0:2"
 
 
-def test_a_cancelled_run_finishes_what_is_in_flight(rig: TwinRig) -> None:
-    rig.ask_after(3, lambda at_ms, number: CancelRequested(at_ms, number, is_now=False))
-    found = rig.run(rig.prepared(AWAY))
-    assert found.state == "done"  # everything was in flight
-    assert rig.replicas == AWAY
-
-
 def test_a_run_cancelled_at_once_takes_back_moves_and_throttle(rig: TwinRig) -> None:
     rig.ask_after(3, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
     found = rig.run(rig.prepared(AWAY))
@@ -93,15 +84,6 @@ def test_a_move_that_ended_before_its_cancellation_counts_as_made(rig: TwinRig) 
     found = rig.run(rig.prepared({0: (1, 0), 2: (2, 1)}))
     assert [(move.partition, move.status) for move in found.moves] == [(0, "complete"), (2, "cancelled")]
     assert found.state == "cancelled"
-
-
-def test_a_held_run_starts_nothing_until_it_is_released(rig: TwinRig) -> None:
-    started = rig.prepared({0: (2, 1)})
-    rig.ask_after(30, ReleaseRequested)
-    found = rig.run(started, lambda number: HoldRequested(0, number))
-    (sent,) = [event for event in rig.seen if isinstance(event, SubmissionIntended)]
-    assert sent.at_ms - started.at_ms >= 30_000
-    assert found.state == "done"
 
 
 def test_a_request_is_heard_once_also_by_a_run_that_is_resumed(rig: TwinRig) -> None:

@@ -16,16 +16,14 @@ from kreassign.executor.events import (
     CancelRequested,
     Event,
     PaceRequested,
-    PlannedMove,
     RunStarted,
     SubmissionIntended,
 )
 from kreassign.executor.history.run_history import RollbackPlan, rollback_plan
 from kreassign.executor.journal import read_events
-from kreassign.executor.journal.file import event_from_json, event_to_json
 from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.executor.state import RunView
-from kreassign.model import Batch, TopicPartition, TopicPartitionReplica
+from kreassign.model import Batch, TopicPartitionReplica
 from kreassign.model.error_codes import (
     CLUSTER_AUTHORIZATION_FAILED,
     INVALID_REPLICA_ASSIGNMENT,
@@ -37,7 +35,7 @@ from kreassign.model.error_codes import (
 from kreassign.model.pace import AtWindowEnd, Cap, Caps, Order, Pace, PaceChange, Schedule, Window
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.run import RunHistory
-from kreassign.model.throttle import NO_THROTTLE, ThrottleRates
+from kreassign.model.throttle import ThrottleRates
 from tests.executor.deaths import Died, die
 from tests.executor.odd_port import (
     Answer,
@@ -199,14 +197,6 @@ def test_with_steps_each_copy_goes_to_its_directory(rig: TwinRig) -> None:
     found = rig.run(started(rig, wishes, Pace(is_stepwise=True)))
     assert (found.state, found.problems) == ("done", ())
     assert_in_place(rig, wishes)
-
-
-def test_directories_are_kept_in_the_journal_and_older_journals_have_none() -> None:
-    move = PlannedMove(TopicPartition("t", 0), (0, 1), (0, 1), 7)
-    event = RunStarted(0, "r", "c", (move,), NO_THROTTLE, ())
-    older = event_to_json(event).replace(',"log_dirs":[]', "")
-    assert older != event_to_json(event)
-    assert event_from_json("RunStarted", older) == event
 
 
 # --- the list and the directories of one move: two requests, of which one may come to nothing ----------------------

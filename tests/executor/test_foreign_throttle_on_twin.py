@@ -13,10 +13,8 @@ from kreassign.executor.events import (
     CancelRequested,
     HoldRequested,
     MovesObserved,
-    MovesSubmitted,
     PlacementState,
     SubmissionIntended,
-    ThrottleChecked,
     ThrottleIntended,
     ThrottleRequested,
     VerdictsRecorded,
@@ -24,7 +22,6 @@ from kreassign.executor.events import (
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.history.run_history import fold
 from kreassign.executor.journal import Journal, post_request, read_events
-from kreassign.executor.state.setting import PROPAGATION_MS
 from kreassign.model import Batch, ConfigEntry, ConfigResource
 from kreassign.model.run import RunHistory
 from kreassign.model.throttle import (
@@ -103,15 +100,6 @@ def test_a_run_whose_throttle_is_removed_starts_nothing_more(rig: TwinRig) -> No
     assert rig.throttles == {}
 
 
-def test_a_draining_cancelled_run_reports_its_removed_throttle(rig: TwinRig) -> None:
-    cancel_after(rig, 2)
-    rig.after(5, lambda: change(rig, SENDER, LEADER_THROTTLED_RATE, None))
-    found = rig.run(rig.prepared({0: (2, 1)}, throttle=RATE // 8))
-    assert any(isinstance(event, VerdictsRecorded) and event.verdicts for event in rig.seen)
-    assert told_of_throttle(found)
-    assert (found.was_throttle_kept, rig.throttles) == (False, {})
-
-
 def test_what_is_in_flight_without_its_throttle_is_named_with_what_to_do(rig: TwinRig) -> None:
     rig.after(2, lambda: change(rig, SENDER, LEADER_THROTTLED_RATE, None))
     rig.run(rig.prepared({0: (2, 1)}, throttle=RATE // 8))
@@ -151,40 +139,6 @@ def test_a_foreign_change_before_a_throttle_request_is_told(rig: TwinRig, reacti
     assert found.problems == (f"someone else had changed a throttle when a throttle was asked for: {what}",)
     assert during[0][f"broker 0 {LEADER_THROTTLED_RATE}"] == str(RATE // 5)
     assert (found.state, found.was_throttle_kept, rig.throttles) == ("done", False, {})
-
-
-def test_who_asks_for_a_throttle_that_nobody_changed_gets_it_at_once(rig: TwinRig) -> None:
-    rig.ask_after(5, lambda at_ms, number: ThrottleRequested(at_ms, number, RATE // 5))
-    found = rig.run(rig.prepared({0: (2, 1)}, throttle=RATE // 10))
-    asked_ms = next(event.at_ms for event in rig.seen if isinstance(event, ThrottleRequested))
-    set_ms = next(event.at_ms for event in rig.seen if isinstance(event, ThrottleIntended) and event.at_ms >= asked_ms)
-    assert set_ms - asked_ms < 2_000
-    assert (found.state, found.problems, found.was_throttle_kept) == ("done", (), True)
-
-
-def test_a_list_that_somebody_emptied_just_before_is_told_and_filled_again(rig: TwinRig) -> None:
-    rig.after(8, lambda: change(rig, ConfigResource.topic("t"), FOLLOWER_THROTTLED_REPLICAS, None))
-    during = asked(rig, 9)
-    found = rig.run(rig.prepared({0: (2, 1)}, throttle=RATE // 10))
-    (told,) = told_of_throttle(found)
-    assert f"{FOLLOWER_THROTTLED_REPLICAS} of topic t was not set" in told
-    assert during[0][f"topic t {FOLLOWER_THROTTLED_REPLICAS}"] == "0:2"
-
-
-def test_a_throttle_request_waits_for_readable_settings(
-    tmp_path: Path,
-) -> None:
-    rig = TwinRig(tmp_path, [[0, 1]], size_bytes=40 * RATE)
-    keep_settings_to_themselves(rig, 5_000, 80_000)
-    rig.ask_after(8, lambda at_ms, number: ThrottleRequested(at_ms, number, RATE // 20))
-    during: list[dict[str, str]] = []
-    rig.after(140, lambda: during.append(rig.throttles))
-    found = rig.run(rig.prepared({0: (2, 1)}, throttle=RATE // 10))
-    polls = [event.at_ms for event in rig.seen if isinstance(event, MovesObserved) and 10_000 < event.at_ms < 75_000]
-    assert len(polls) > 10
-    assert during[0][f"broker 0 {LEADER_THROTTLED_RATE}"] == str(RATE // 20)
-    assert (found.state, rig.throttles) == ("done", {})
-    assert all("over, from" in problem for problem in found.problems), found.problems
 
 
 def test_a_run_that_was_left_sets_its_throttle_again_when_it_is_resumed(rig: TwinRig) -> None:
@@ -307,19 +261,6 @@ def test_what_a_run_gave_up_as_somebody_elses_is_found_when_it_is_verified(rig: 
     (finding,) = verify_run(rig.client, rig.path()).findings
     assert (finding.kind, finding.subject) == ("throttle", "broker 0")
     assert "2000000" in finding.sentence
-
-
-def test_a_foreign_change_is_named_only_after_a_second_reading(rig: TwinRig) -> None:
-    rig.after(5, lambda: change(rig, SENDER, LEADER_THROTTLED_RATE, "7"))
-    cancel_after(rig, 120)
-    rig.run(rig.prepared(AWAY, pace=ONE_BY_ONE))
-    named = next(event for event in rig.seen if isinstance(event, VerdictsRecorded))
-    assert [verdict.guard for verdict in named.verdicts] == [GuardName.FOREIGN_THROTTLE]
-    checked = [event for event in rig.seen if isinstance(event, ThrottleChecked) and event.at_ms <= named.at_ms]
-    differed = [event.at_ms for event in checked if event.differ]
-    assert differed[-1] - differed[0] >= PROPAGATION_MS
-    assert not [event for event in rig.seen if isinstance(event, MovesSubmitted) and event.at_ms > 5_000]
-    assert rig.throttles == {f"broker 0 {LEADER_THROTTLED_RATE}": "7"}
 
 
 def keep_settings_to_themselves(rig: TwinRig, from_ms: int, to_ms: int) -> None:

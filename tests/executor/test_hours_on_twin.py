@@ -7,14 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.events import CancelIntended, MovesObserved, MovesSubmitted, PaceRequested, RunStarted
+from kreassign.executor.events import CancelIntended, MovesObserved, MovesSubmitted, PaceRequested
 from kreassign.executor.journal import read_events
-from kreassign.executor.journal.file import event_from_json, event_to_json
 from kreassign.model.pace import AtWindowEnd, Pace, PaceChange, Schedule, Window
 from kreassign.model.run import RunHistory
-from kreassign.model.throttle import NO_THROTTLE
 from tests.executor.run_events import fold_with_progress
-from tests.executor.twin_runs import RATE, TwinRig, pace
+from tests.executor.twin_runs import RATE, TwinRig
 
 pytestmark = pytest.mark.thorough
 
@@ -84,13 +82,6 @@ def hang(rig: TwinRig) -> None:
     rig.after(70, lambda: rig.twin.unfreeze(3))
 
 
-def test_what_is_in_flight_when_a_window_closes_goes_on(rig: TwinRig) -> None:
-    hang(rig)
-    found = run(rig, Schedule((window(rig, 0), window(rig, 5, long_min=50))))
-    assert found.state == "done", found.problems
-    assert not [event for event in rig.seen if isinstance(event, CancelIntended)]
-
-
 def test_a_window_that_closes_cancels_moves_for_the_next_if_asked(
     rig: TwinRig,
 ) -> None:
@@ -108,13 +99,6 @@ def test_a_window_that_closes_cancels_moves_for_the_next_if_asked(
     assert rig.throttles == {}
 
 
-def test_without_a_throttle_one_move_goes_ahead_to_measure(rig: TwinRig) -> None:
-    found = run(rig, Schedule(deadline_ms=rig.transport.now_ms() + 10 * MINUTE_MS), throttle=None)
-    assert (found.state, rig.replicas) == ("done", TARGETS)
-    first = next(event for event in rig.seen if isinstance(event, MovesSubmitted))
-    assert len(first.accepted) == 1
-
-
 def test_the_hours_of_a_run_are_changed_while_it_waits(rig: TwinRig) -> None:
     begun_ms = rig.transport.now_ms()
     change = PaceChange(hours=Schedule())
@@ -123,12 +107,3 @@ def test_the_hours_of_a_run_are_changed_while_it_waits(rig: TwinRig) -> None:
     assert found.state == "done", found.problems
     assert found.ended_ms is not None
     assert found.ended_ms - begun_ms < 5 * MINUTE_MS
-
-
-def test_hours_are_kept_in_the_journal() -> None:
-    hours = Schedule((Window(1, 2), Window(3, 4)), "Europe/Berlin", 5, AtWindowEnd.CANCEL)
-    event = RunStarted(0, "r", "c", (), NO_THROTTLE, (), pace=Pace(hours=hours))
-    assert event_from_json("RunStarted", event_to_json(event)) == event
-    text = event_to_json(RunStarted(0, "r", "c", (), NO_THROTTLE, (), pace=pace(moves=3)))
-    older = text[: text.index(',"elections_per_step"')] + "}}"
-    assert event_from_json("RunStarted", older) == RunStarted(0, "r", "c", (), NO_THROTTLE, (), pace=pace(moves=3))

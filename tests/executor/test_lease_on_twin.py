@@ -13,7 +13,6 @@ from kreassign.executor.events import (
     LeaseLost,
     LeaseRefused,
     LeaseTaken,
-    StopRequested,
     SubmissionIntended,
     ThrottleIntended,
     ThrottleRestored,
@@ -39,7 +38,7 @@ from kreassign.operations.leases import LeaseRequest, leased
 from kreassign.twin.groups import Candidate, MemberClaim
 from tests.approved import approve
 from tests.executor.odd_port import OddPort, Real, as_it_is, not_reached
-from tests.executor.test_foreign_throttle_on_twin import change, clear_all
+from tests.executor.test_foreign_throttle_on_twin import change
 from tests.executor.twin_runs import RATE, TwinRig, pace
 
 pytestmark = pytest.mark.thorough
@@ -138,22 +137,6 @@ def test_a_run_that_lost_the_lease_changes_nothing_until_it_has_it_again(rig: Tw
     assert any("was lost" in problem for problem in done.problems)
 
 
-def test_a_regained_lease_sets_again_what_the_other_run_restored(rig: TwinRig) -> None:
-    """The other run restored it because of `--adopt remove`."""
-
-    def restore() -> None:
-        clear_all(rig)
-        give_up(rig)
-
-    lease = lost_lease(rig)
-    rig.after(60, restore)
-    done = run(rig, lease)
-    again = rig.seen[first(rig.seen[3:], LeaseTaken) + 3 :]
-    assert first(again, ThrottleIntended) < first(again, SubmissionIntended)
-    assert (done.state, done.was_throttle_kept, rig.throttles) == ("done", True, {})
-    assert not any("someone else" in problem for problem in done.problems)
-
-
 def test_a_run_with_the_lease_again_sets_its_throttle_again_at_once(rig: TwinRig) -> None:
     """Another run removed it, as it has to, or somebody without a lease did: nobody can tell."""
     lease = lost_lease(rig, until_s=60)
@@ -183,31 +166,6 @@ def test_a_rate_that_others_set_stays_when_a_run_has_the_lease_again(rig: TwinRi
     assert left.state == "paused"
     approve((problem for problem in left.problems if "leaves it" in problem), "foreign-rate-left", RATE=RATE)
     assert rig.throttles == {f"broker 0 {LEADER_THROTTLED_RATE}": "7000000"}
-
-
-def test_a_regained_lease_without_changes_is_not_reported(rig: TwinRig) -> None:
-    lease = lost_lease(rig, until_s=60)
-    assert not [problem for problem in run(rig, lease).problems if "again, " in problem]
-
-
-def test_unreadable_settings_do_not_delay_a_regained_lease(rig: TwinRig) -> None:
-    odd = OddPort(rig.client)
-    rig.odd_port = odd.port
-    lease = lost_lease(rig, until_s=60)
-    rig.listener = lambda event, _: (
-        odd.answer("describe_configs", not_reached) if isinstance(event, LeaseTaken) and event.at_ms > 60_000 else None
-    )
-    done = run(rig, lease)
-    assert (done.state, rig.throttles) == ("done", {})
-
-
-def test_a_run_waiting_for_the_lease_can_be_stopped(rig: TwinRig) -> None:
-    lease = lost_lease(rig)
-    rig.stop_after(60)
-    left = run(rig, lease)
-    assert left.state == "paused"
-    assert isinstance(rig.seen[-1], StopRequested)
-    assert not [event for event in rig.seen[first(rig.seen, LeaseLost) :] if isinstance(event, CHANGES)]
 
 
 def test_the_journal_of_a_run_that_lost_the_lease_leads_to_the_same_run(rig: TwinRig) -> None:

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from kreassign.executor.eta import CALCULATING
-from kreassign.executor.events import CancelRequested, HoldRequested, ReleaseRequested
+from kreassign.executor.events import CancelRequested, HoldRequested
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.model import Batch
 from kreassign.model.pace import AtWindowEnd, Schedule, Window
 from kreassign.model.run import Progress
 from tests.approved import approve
 from tests.executor.odd_port import OddPort, Real, as_it_is, not_reached
-from tests.executor.test_foreign_throttle_on_twin import ONE_BY_ONE, clear_all, keep_settings_to_themselves
+from tests.executor.test_foreign_throttle_on_twin import ONE_BY_ONE, clear_all
 from tests.executor.test_lease_on_twin import give_up, lease_of, take_over, with_offsets_topic
 from tests.executor.test_lost_destinations import shown
 from tests.executor.twin_runs import RATE, TwinRig
@@ -108,43 +108,11 @@ def test_a_partition_in_flight_without_a_leader(tmp_path: Path) -> None:
     assert watched.reasons(30, 40) == ["t-0 has no leader, so there is nothing to copy from"]
 
 
-def test_a_partition_that_waits_and_has_no_leader(tmp_path: Path) -> None:
-    rig = TwinRig(tmp_path, [[0], [1, 3]])
-    watched = Watched(rig)
-    started = rig.prepared({0: (2,)}, throttle=RATE // 4)
-    rig.twin.crash(0)
-    rig.transport.sleep(15)
-    rig.after(30, lambda: rig.twin.start(0))
-    rig.run(started)
-    assert "t-0 has no leader, so its move is not started" in watched.reasons()
-
-
-def test_an_operator_who_holds_the_run(rig: TwinRig) -> None:
-    watched = Watched(rig)
-    rig.ask_after(3, HoldRequested)
-    rig.ask_after(60, ReleaseRequested)
-    rig.run(rig.prepared(AWAY, pace=ONE_BY_ONE))
-    assert watched.reasons(5, 60) == [
-        "paused by an operator; continue with `kreassign resume run-1`",
-    ]
-    assert "a time" in watched.reasons(70)
-
-
 def test_holding_a_run_with_all_in_flight_delays_nothing(rig: TwinRig) -> None:
     watched = Watched(rig)
     rig.ask_after(3, HoldRequested)
     rig.run(rig.prepared(AWAY, throttle=RATE // 2))
     assert not [reason for reason in watched.reasons() if "operator" in reason]
-
-
-def test_a_guard_that_holds_the_run_is_named(rig: TwinRig) -> None:
-    watched = Watched(rig)
-    rig.after(3, lambda: rig.twin.crash(4))
-    rig.after(60, lambda: rig.twin.start(4))
-    guards = {GuardName.BROKER: Reaction.HOLD}
-    rig.run(rig.prepared(AWAY, throttle=RATE // 4, pace=ONE_BY_ONE, guards=guards))
-    assert watched.reasons(45, 60) == ["nothing is started while these guards hold it: broker"]
-    assert "a time" in watched.reasons(100)
 
 
 def window_in(rig: TwinRig, minutes: int, *, long_min: int = 1) -> Window:
@@ -183,14 +151,6 @@ def test_a_throttle_that_is_checked_and_then_known_to_be_changed_by_others(rig: 
     checked, *others = [one for one in watched.reasons(6) if "throttle" in one]
     assert checked.startswith("its throttle is checked before anything is started: ")
     assert any("guards hold it: foreign-throttle" in one for one in others)
-
-
-def test_a_throttle_that_nobody_can_read(rig: TwinRig) -> None:
-    keep_settings_to_themselves(rig, 5_000, 60_000)
-    watched = Watched(rig)
-    rig.run(rig.prepared(AWAY, pace=ONE_BY_ONE))
-    unread = "nothing is started while the throttle of broker 0 cannot be read: a broker has to answer, and to allow"
-    assert f"{unread} DescribeConfigs on the cluster" in watched.reasons(15, 60)
 
 
 def test_a_cluster_that_does_not_answer(rig: TwinRig) -> None:
@@ -251,14 +211,6 @@ def test_moves_that_are_being_cancelled(rig: TwinRig) -> None:
     cancel_after(rig, 12)
     rig.run(rig.prepared(AWAY, throttle=RATE // 8))
     assert "its moves in flight are being cancelled" in watched.reasons(11)
-
-
-def test_disks_without_space(tmp_path: Path) -> None:
-    rig = TwinRig(tmp_path, [[0, 1], [0, 1]], log_dir_bytes=5 * RATE)
-    watched = Watched(rig)
-    cancel_after(rig, 60)
-    rig.run(rig.prepared({0: (4, 1), 1: (4, 1)}, guards={GuardName.DISK: Reaction.WARN}))
-    assert "disks have no space for any of 2 moves" in watched.reasons(5, 60)
 
 
 def test_a_run_that_was_paused_and_what_was_set_before_it_goes_on(rig: TwinRig) -> None:

@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.events import LeadersElected, PaceRequested, RunStarted
-from kreassign.executor.journal.file import event_from_json, event_to_json
+from kreassign.executor.events import LeadersElected, PaceRequested
 from kreassign.model.pace import NO_LIMITS, EndpointKind, Limit, Measure, Order, Pace, PaceChange
-from kreassign.model.throttle import NO_THROTTLE
 from kreassign.twin.api.connection import AffectedResponses, Lost
 from kreassign.wire import api
 from tests.executor.twin_runs import TwinRig, pace
@@ -19,27 +17,13 @@ pytestmark = pytest.mark.thorough
 TARGETS = dict.fromkeys(range(6), (3, 1))
 
 
-def most_in_flight(rig: TwinRig, chosen: Pace) -> tuple[int, list[int]]:
-    """Largest number of moves in flight, and the partitions in the order of their start."""
-    counts, order = flight(rig, chosen)
-    return max(counts), order
-
-
-def flight(rig: TwinRig, chosen: Pace) -> tuple[list[int], list[int]]:
-    """Moves in flight at each step of the twin, and the order of their start."""
+def in_flight(rig: TwinRig, chosen: Pace) -> list[int]:
+    """Moves in flight at each step of the twin."""
     counts: list[int] = []
-    order: list[int] = []
-
-    def note(watched: object, _step: object) -> None:
-        moving = rig.twin.metadata.reassigning
-        counts.append(len(moving))
-        order.extend(sorted(key.partition for key in moving if key.partition not in order))
-        del watched
-
-    rig.twin.watch(note)
+    rig.twin.watch(lambda *_: counts.append(len(rig.twin.metadata.reassigning)))
     history = rig.run(rig.prepared(TARGETS, pace=chosen))
     assert history.state == "done", history.problems
-    return counts, order
+    return counts
 
 
 @pytest.mark.parametrize(
@@ -54,24 +38,7 @@ def flight(rig: TwinRig, chosen: Pace) -> tuple[list[int], list[int]]:
     ids=["no limit", "2 moves", "3 moves a broker", "25 MB a broker", "less than one move"],
 )
 def test_no_more_is_in_flight_than_the_limit_allows_and_all_arrive(tmp_path: Path, chosen: Pace, most: int) -> None:
-    assert most_in_flight(TwinRig(tmp_path, [[0, 1]] * 6), chosen)[0] == most
-
-
-def test_moves_start_in_the_order_that_was_chosen(tmp_path: Path) -> None:
-    started = most_in_flight(TwinRig(tmp_path, [[0, 1]] * 6), pace(Order.NAME, moves=1))[1]
-    assert started == list(range(6))
-
-
-def test_the_pace_is_kept_in_the_journal() -> None:
-    chosen = pace(Order.RELIEF, moves=4, bytes_per_broker=7)
-    event = RunStarted(0, "r", "c", (), NO_THROTTLE, (), pace=chosen)
-    assert event_from_json("RunStarted", event_to_json(event)) == event
-
-
-def test_a_journal_from_before_there_were_limits_has_none() -> None:
-    text = event_to_json(RunStarted(0, "r", "c", (), NO_THROTTLE, ()))
-    start, _, _ = text.partition(',"pace"')
-    assert event_from_json("RunStarted", start + "}") == RunStarted(0, "r", "c", (), NO_THROTTLE, ())
+    assert max(in_flight(TwinRig(tmp_path, [[0, 1]] * 6), chosen)) == most
 
 
 def asked(rig: TwinRig, seconds: float, change: PaceChange) -> None:
@@ -81,7 +48,7 @@ def asked(rig: TwinRig, seconds: float, change: PaceChange) -> None:
 def test_a_limit_that_is_lifted_during_the_run_lets_the_rest_start(tmp_path: Path) -> None:
     rig = TwinRig(tmp_path, [[0, 1]] * 6)
     asked(rig, 5, PaceChange(limits=(Limit(EndpointKind.CLUSTER, Measure.MOVES, None),)))
-    counts, _ = flight(rig, pace(moves=1))
+    counts = in_flight(rig, pace(moves=1))
     assert max(counts) >= 5
     assert rig.resumed_pace == NO_LIMITS
 
@@ -89,7 +56,7 @@ def test_a_limit_that_is_lifted_during_the_run_lets_the_rest_start(tmp_path: Pat
 def test_a_limit_set_during_the_run_holds_up_new_moves_only(tmp_path: Path) -> None:
     rig = TwinRig(tmp_path, [[0, 1]] * 6)
     asked(rig, 5, PaceChange(Order.NAME, (Limit(EndpointKind.SOURCE, Measure.MOVES, 1),)))
-    counts, _ = flight(rig, pace(moves=3))
+    counts = in_flight(rig, pace(moves=3))
     assert max(counts) == 3
     falling = counts[len(counts) - counts[::-1].index(3) :]
     assert max(falling[falling.index(1) :]) == 1
@@ -98,21 +65,9 @@ def test_a_limit_set_during_the_run_holds_up_new_moves_only(tmp_path: Path) -> N
     )
 
 
-def test_leaders_change_so_many_at_a_time_as_was_asked(tmp_path: Path) -> None:
-    rig = TwinRig(tmp_path, [[0, 1]] * 6)
-    found = rig.run(rig.prepared(dict.fromkeys(range(6), (1, 0)), pace=Pace(elections_per_step=4)))
-    assert found.state == "done", found.problems
-    assert [len(event.elected) for event in rig.seen if isinstance(event, LeadersElected)] == [4, 2]
-
-
 def test_an_unanswered_election_is_fine_if_the_right_brokers_lead(tmp_path: Path) -> None:
     rig = TwinRig(tmp_path, [[0, 1]] * 6)
     rig.twin.response_faults.add(Lost(), AffectedResponses(api.ELECT_LEADERS.key), hits_once=True)
     found = rig.run(rig.prepared(dict.fromkeys(range(6), (1, 0))))
     assert [len(event.elected) for event in rig.seen if isinstance(event, LeadersElected)] == [0, 6]
     assert (found.state, found.problems) == ("done", ())
-
-
-def test_a_request_for_another_pace_is_kept_in_the_journal() -> None:
-    event = PaceRequested(1, 2, PaceChange(Order.RELIEF, (Limit(EndpointKind.LOG_DIR, Measure.BYTES, None),), 7))
-    assert event_from_json("PaceRequested", event_to_json(event)) == event

@@ -120,49 +120,11 @@ def test_a_broker_that_is_back_within_a_minute_keeps_its_moves(rig: TwinRig) -> 
     assert ended(found, rig) == ("done", (), AWAY, {})
 
 
-def test_the_new_destination_is_throttled_before_it_gets_anything(rig: TwinRig) -> None:
-    rig.after(4, lambda: rig.twin.crash(2))
-    rig.run(rig.prepared(AWAY, throttle=SLOW, replans=True))
-    at = [
-        number
-        for number, event in enumerate(rig.seen)
-        if isinstance(event, ThrottleIntended)
-        and any(one.key.resource == ConfigResource.broker(4) for one in event.overrides)
-    ]
-    sent = [
-        number
-        for number, event in enumerate(rig.seen)
-        if isinstance(event, SubmissionIntended) and tp(0) in event.partitions
-    ]
-    assert sent[0] < at[0] < sent[1]
-
-
-def test_what_is_under_way_is_cancelled_before_the_new_target_is_sent(rig: TwinRig) -> None:
-    rig.after(4, lambda: rig.twin.crash(2))
-    rig.run(rig.prepared(AWAY, throttle=SLOW, replans=True))
-    about = [
-        type(event)
-        for event in rig.seen
-        if isinstance(event, SubmissionIntended | CancelIntended) and tp(0) in event.partitions
-    ]
-    assert about == [SubmissionIntended, CancelIntended, SubmissionIntended]
-    assert [type(event) for event in rig.seen].index(MovesReplanned) < [type(event) for event in rig.seen].index(
-        CancelIntended
-    )
-
-
 def test_a_move_that_has_not_begun_is_changed_without_cancelling_anything(rig: TwinRig) -> None:
     rig.after(2, lambda: rig.twin.crash(3))
     found = rig.run(rig.prepared(AWAY, throttle=SLOW // 2, pace=pace(moves=1), replans=True))
     assert ended(found, rig) == ("done", (), {0: (2, 1), 1: (5, 0)}, {})
     assert not any(isinstance(event, CancelIntended) for event in rig.seen)
-
-
-def test_copies_on_live_brokers_stay_in_their_places(tmp_path: Path) -> None:
-    rig = new_rig(tmp_path, {0: (0, 1)})
-    rig.after(4, lambda: rig.twin.crash(3))
-    found = rig.run(rig.prepared({0: (3, 2)}, throttle=SLOW, replans=True))
-    assert ended(found, rig) == ("done", (), {0: (5, 2)}, {})
 
 
 def test_a_move_in_steps_goes_on_from_the_step_that_it_reached(tmp_path: Path) -> None:
@@ -302,26 +264,6 @@ def test_sizes_do_not_matter_for_another_destination_but_directories_do(
     rig.let_plan_over(odd)
     found = rig.run(started)
     assert ended(found, rig) == end
-
-
-def test_a_cluster_that_does_not_answer_when_it_is_asked_is_asked_again(rig: TwinRig) -> None:
-    rig.after(4, lambda: rig.twin.crash(2))
-    odd = OddPort(rig.client)
-    odd.answer("describe_cluster", not_reached)
-    rig.let_plan_over(odd)
-    found = rig.run(rig.prepared(AWAY, throttle=SLOW, replans=True))
-    assert ended(found, rig) == ("done", (), {0: (4, 1), 1: (3, 0)}, {})
-    sentence = "moves whose destination is lost could not be planned again yet: could not connect"
-    (told,) = [problem for problem in found.problems if sentence in problem]
-    assert told.startswith("over, from ")
-
-
-def test_a_cancelled_run_plans_nothing_and_keeps_the_originals(rig: TwinRig) -> None:
-    rig.after(4, lambda: rig.twin.crash(2))
-    rig.ask_after(90.5, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
-    found = rig.run(rig.prepared({0: (2, 1)}, throttle=SLOW, replans=True))
-    assert found.state == "cancelled"
-    assert (set(rig.replicas[0]), rig.throttles) == ({0, 1}, {})
 
 
 @pytest.mark.parametrize(("is_now", "state"), [(True, "cancelled"), (False, "failed")])

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from kreassign.executor.events import RunStarted, ThrottleRequested, TrafficMeasured
-from kreassign.executor.journal.file import event_from_json, event_to_json
-from kreassign.executor.throttle_rates import BrokerTraffic, PartitionWrites
-from kreassign.model import TopicPartition
-from kreassign.model.throttle import NO_THROTTLE, AdaptiveThrottle, BrokerCapacity, BrokerRate, ThrottleRates
+from kreassign.model.throttle import NO_THROTTLE, AdaptiveThrottle, BrokerRate, ThrottleRates
 
 MIXED = ThrottleRates(100, (BrokerRate(1, 20), BrokerRate(3, 500)))
 
@@ -46,14 +42,6 @@ def test_another_rate_for_all_is_that_of_every_broker() -> None:
     assert MIXED.changed(None) == NO_THROTTLE
 
 
-def test_rates_are_kept_in_the_journal_and_older_journals_have_one_for_all() -> None:
-    started = RunStarted(0, "r", "c", (), MIXED, ())
-    assert event_from_json("RunStarted", event_to_json(started)) == started
-    assert event_from_json("ThrottleRequested", '{"at_ms":1,"request":2,"rate_bytes_per_s":3}') == ThrottleRequested(
-        1, 2, 3
-    )
-
-
 def test_a_throttle_that_follows_traffic_has_no_known_rate() -> None:
     rates = NO_THROTTLE.changed(None, adaptive=AdaptiveThrottle(1_000))
     assert (rates.is_limited, rates.slowest_bytes_per_s, rates.fastest_bytes_per_s) == (True, None, None)
@@ -65,14 +53,6 @@ def test_a_throttle_that_follows_traffic_has_no_known_rate() -> None:
         False,
     )
     assert per_broker.changed(50) == ThrottleRates(50)
-
-
-def test_capacities_are_kept_in_the_journal() -> None:
-    adaptive = AdaptiveThrottle(1_000, (BrokerCapacity(3, 50),), 7)
-    asked = ThrottleRequested(1, 2, None, (), adaptive)
-    assert event_from_json("ThrottleRequested", event_to_json(asked)) == asked
-    seen = TrafficMeasured(1, (BrokerTraffic(0, 1.5, 2.0),), (PartitionWrites(TopicPartition("t", 0), 3.0),))
-    assert event_from_json("TrafficMeasured", event_to_json(seen)) == seen
 
 
 def test_rates_of_brokers_come_by_broker_and_each_once() -> None:
