@@ -47,22 +47,13 @@ def test_kerberos_makes_the_first_part_of_a_principal_the_name(principal: str | 
     assert principal_of(replace(settings, security_protocol=SecurityProtocol.SASL_SSL, sasl=sasl)) == name
 
 
-@pytest.mark.parametrize(
-    ("properties", "principal"),
-    [
-        ({}, "User:ANONYMOUS"),
-        ({"security.protocol": "SSL"}, "User:ANONYMOUS"),
-        ({"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": PLAIN}, "User:ann"),
-        (
-            {"security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512", "sasl.jaas.config": SCRAM},
-            "User:ann,=",
-        ),
-        (
-            {"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER", "sasl.jaas.config": UNSECURED},
-            "User:ann",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("properties", "principal"), [
+    ({}, "User:ANONYMOUS"),
+    ({"security.protocol": "SSL"}, "User:ANONYMOUS"),
+    ({"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": PLAIN}, "User:ann"),
+    ({"security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512", "sasl.jaas.config": SCRAM}, "User:ann,="),
+    ({"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER", "sasl.jaas.config": UNSECURED}, "User:ann"),
+])  # fmt: skip
 def test_the_principal_is_the_one_of_kafkas_own_builder(properties: dict[str, str], principal: str) -> None:
     assert principal_of(client_settings(properties, bootstrap_servers="broker-0:9092")) == principal
 

@@ -120,15 +120,12 @@ def test_the_file_names_the_client() -> None:
     assert client_settings(bootstrap_servers="b", client_id="caller").client_id == "caller"
 
 
-@pytest.mark.parametrize(
-    ("key", "field"),
-    [
-        ("request.timeout.ms", "request_timeout_ms"),
-        ("default.api.timeout.ms", "api_timeout_ms"),
-        ("socket.connection.setup.timeout.ms", "connect_timeout_ms"),
-        ("retry.backoff.ms", "retry_backoff_ms"),
-    ],
-)
+@pytest.mark.parametrize(("key", "field"), [
+    ("request.timeout.ms", "request_timeout_ms"),
+    ("default.api.timeout.ms", "api_timeout_ms"),
+    ("socket.connection.setup.timeout.ms", "connect_timeout_ms"),
+    ("retry.backoff.ms", "retry_backoff_ms"),
+])  # fmt: skip
 def test_times_are_read_and_checked(key: str, field: str) -> None:
     assert getattr(client_settings({key: " 1234 "}, bootstrap_servers="b"), field) == 1234
     for wrong in ("", "-1", "1.5", "1s", "٣", "abc"):
@@ -230,24 +227,21 @@ def test_credentials_come_from_the_login_module(mechanism: str) -> None:
     assert sasl(jaas, mechanism) == Sasl(mechanism, "alice", Secret("pa55-sasl"))
 
 
-@pytest.mark.parametrize(
-    ("options", "password"),
-    [
-        ('username="alice" password="two words"', "two words"),
-        ("username='alice' password='single'", "single"),
-        ("username=alice password=bare", "bare"),
-        ('username = "alice"\n  password\t=\t"spaced"', "spaced"),
-        ('password="reversed" username="alice"', "reversed"),
-        (r'username="alice" password="a\"b"', 'a"b'),
-        (r'username="alice" password="a\\b"', r"a\b"),
-        ('username="alice" password="semi;colon;"', "semi;colon;"),
-        ('username="alice" password="a=b=="', "a=b=="),
-        ('username="alice" password="it\'s"', "it's"),
-        ('username="alice" password=""', ""),
-        ('username="alice" password="x" user_bob="y"', "x"),
-        ('username="alice" password="grüße"', "grüße"),
-    ],
-)
+@pytest.mark.parametrize(("options", "password"), [
+    ('username="alice" password="two words"', "two words"),
+    ("username='alice' password='single'", "single"),
+    ("username=alice password=bare", "bare"),
+    ('username = "alice"\n  password\t=\t"spaced"', "spaced"),
+    ('password="reversed" username="alice"', "reversed"),
+    (r'username="alice" password="a\"b"', 'a"b'),
+    (r'username="alice" password="a\\b"', r"a\b"),
+    ('username="alice" password="semi;colon;"', "semi;colon;"),
+    ('username="alice" password="a=b=="', "a=b=="),
+    ('username="alice" password="it\'s"', "it's"),
+    ('username="alice" password=""', ""),
+    ('username="alice" password="x" user_bob="y"', "x"),
+    ('username="alice" password="grüße"', "grüße"),
+])  # fmt: skip
 @pytest.mark.parametrize("end", [";", " ; ", ""])
 def test_quotes_blanks_and_escapes_are_read_as_java_does(options: str, password: str, end: str) -> None:
     assert sasl(f"  {PLAIN_MODULE} required {options}{end}") == Sasl("PLAIN", "alice", Secret(password))
@@ -259,21 +253,18 @@ def test_any_password_survives_quoting(password: str) -> None:
     assert sasl(f'{PLAIN_MODULE} required username="alice" password="{quoted}";').password == Secret(password)
 
 
-@pytest.mark.parametrize(
-    "jaas",
-    [
-        "",
-        "pa55-sasl",
-        f"{PLAIN_MODULE} required;",
-        f'{PLAIN_MODULE} required password="pa55-sasl";',
-        f'{PLAIN_MODULE} required username="alice";',
-        f'{PLAIN_MODULE} required username="alice" password="pa55-sasl',
-        f'{PLAIN_MODULE} required username="alice" password=pa55-sasl=;',
-        f'{PLAIN_MODULE} required username="alice" password="pa55-sasl"; Other required x="y";',
-        'username="alice" password="pa55-sasl";',
-        'password=pa55-sasl username="alice"',
-    ],
-)
+@pytest.mark.parametrize("jaas", [
+    "",
+    "pa55-sasl",
+    f"{PLAIN_MODULE} required;",
+    f'{PLAIN_MODULE} required password="pa55-sasl";',
+    f'{PLAIN_MODULE} required username="alice";',
+    f'{PLAIN_MODULE} required username="alice" password="pa55-sasl',
+    f'{PLAIN_MODULE} required username="alice" password=pa55-sasl=;',
+    f'{PLAIN_MODULE} required username="alice" password="pa55-sasl"; Other required x="y";',
+    'username="alice" password="pa55-sasl";',
+    'password=pa55-sasl username="alice"',
+])  # fmt: skip
 def test_an_unusable_login_is_refused_without_showing_it(jaas: str) -> None:
     with pytest.raises(InputError, match=r"sasl.jaas.config must be one login module with username and password") as no:
         sasl(jaas)
@@ -371,14 +362,11 @@ def test_the_check_of_the_host_name_is_switched_off_by_an_empty_value() -> None:
     assert tls(ssl_endpoint_identification_algorithm="https").verifies_host_name
 
 
-@pytest.mark.parametrize(
-    ("text", "versions"),
-    [
-        ("TLSv1.3", ("TLSv1.3",)),
-        ("TLSv1.3, TLSv1.2", ("TLSv1.2", "TLSv1.3")),
-        ("TLSv1.1,TLSv1.2", ("TLSv1.2",)),
-    ],
-)
+@pytest.mark.parametrize(("text", "versions"), [
+    ("TLSv1.3", ("TLSv1.3",)),
+    ("TLSv1.3, TLSv1.2", ("TLSv1.2", "TLSv1.3")),
+    ("TLSv1.1,TLSv1.2", ("TLSv1.2",)),
+])  # fmt: skip
 def test_enabled_versions_are_kept_to(text: str, versions: tuple[str, ...]) -> None:
     assert tls(ssl_enabled_protocols=text).versions == versions
 
@@ -396,14 +384,11 @@ def test_key_and_chain_go_together(missing: str) -> None:
         client_settings(both, bootstrap_servers="b")
 
 
-@pytest.mark.parametrize(
-    ("properties", "words"),
-    [
-        ({"ssl_truststore_certificates": KEY}, "ssl.truststore.certificates holds no certificate in PEM form"),
-        ({"ssl_keystore_key": "S0VZ", "ssl_keystore_certificate_chain": CERTIFICATE}, "holds no private key"),
-        ({"ssl_keystore_key": KEY, "ssl_keystore_certificate_chain": KEY}, "the key store holds no certificate"),
-    ],
-)
+@pytest.mark.parametrize(("properties", "words"), [
+    ({"ssl_truststore_certificates": KEY}, "ssl.truststore.certificates holds no certificate in PEM form"),
+    ({"ssl_keystore_key": "S0VZ", "ssl_keystore_certificate_chain": CERTIFICATE}, "holds no private key"),
+    ({"ssl_keystore_key": KEY, "ssl_keystore_certificate_chain": KEY}, "the key store holds no certificate"),
+])  # fmt: skip
 def test_a_store_without_what_it_is_for_is_refused_without_showing_it(properties: dict[str, str], words: str) -> None:
     with pytest.raises(InputError, match=words) as refused:
         tls(**properties)

@@ -137,21 +137,12 @@ def test_an_assertion_takes_the_place_of_the_secret() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("properties", "words"),
-    [
-        (
-            {},
-            "needs sasl.oauthbearer.assertion.file, which somebody else renews, or sasl.oauthbearer.assertion.private",
-        ),
-        ({**SIGNED, f"{ASSERTION}algorithm": "HS256"}, "assertion.algorithm=HS256 is not one of RS256, ES256"),
-        (
-            {**SIGNED, f"{ASSERTION}claim.exp.seconds": "5m"},
-            "assertion.claim.exp.seconds=5m is not a number of seconds",
-        ),
-        ({URL: "file:///t"}, "JwtBearerJwtRetriever asks a server: sasl.oauthbearer.token.endpoint.url must be https"),
-    ],
-)
+@pytest.mark.parametrize(("properties", "words"), [
+    ({}, "needs sasl.oauthbearer.assertion.file, which somebody else renews, or sasl.oauthbearer.assertion.private"),
+    ({**SIGNED, f"{ASSERTION}algorithm": "HS256"}, "assertion.algorithm=HS256 is not one of RS256, ES256"),
+    ({**SIGNED, f"{ASSERTION}claim.exp.seconds": "5m"}, "assertion.claim.exp.seconds=5m is not a number of seconds"),
+    ({URL: "file:///t"}, "JwtBearerJwtRetriever asks a server: sasl.oauthbearer.token.endpoint.url must be https"),
+])  # fmt: skip
 def test_what_keeps_an_assertion_from_being_made_is_named(properties: dict[str, str], words: str) -> None:
     given = {URL: ISSUER, HANDLER: FROM_ENDPOINT[0], RETRIEVER: BEARER, **properties}
     assert words in oauth_refusal("", **given)
@@ -162,32 +153,23 @@ def test_a_token_may_be_kept_in_a_file(url: str, path: str) -> None:
     assert oauth("", url).tokens == settings.TokenFile(path)
 
 
-@pytest.mark.parametrize(
-    ("options", "properties", "words"),
-    [
-        (CLIENT, {HANDLER: FROM_ENDPOINT[0]}, f"{URL} is missing: the address where tokens are fetched"),
-        ("", {URL: "https://i/"}, "needs clientId in sasl.jaas.config, or sasl.oauthbearer.client."),
-        ('clientId="a"', {URL: "https://i/"}, "needs clientSecret in sasl.jaas.config"),
-        (CLIENT, {URL: "issuer.example/token"}, "is not an address; write https://HOST/PATH, or file:///PATH"),
-        (CLIENT, {URL: "https://issuer.example:x/"}, "is not an address"),
-        (CLIENT, {URL: "https://issuer.example/a b"}, "is not an address"),
-        (CLIENT, {URL: "https:///token"}, "names no host"),
-        (CLIENT, {URL: "https://u:pa55@issuer.example/"}, "credentials belong to sasl.jaas.config"),
-        ("", {URL: "file://elsewhere/token"}, "must name a file of this machine"),
-        (CLIENT, {URL: "https://i/", "sasl.login.read.timeout.ms": "1s"}, "read.timeout.ms=1s is not a number"),
-        (CLIENT, {URL: "https://i/", HANDLER: "com.example.Own"}, f"{HANDLER}=com.example.Own is not supported"),
-        (CLIENT, {URL: "https://i/", "sasl.client.callback.handler.class": "com.example.Own"}, "is not supported"),
-        (
-            CLIENT,
-            {
-                URL: "https://i/",
-                "sasl.oauthbearer.jwt.retriever.class": "org.example.OwnJwtRetriever",
-            },
-            "is not supported with sasl.mechanism=OAUTHBEARER; use one of",
-        ),
-        (f'{CLIENT} ssl.truststore.location="/absent"', {URL: "https://i/"}, "cannot read ssl.truststore.location"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("options", "properties", "words"), [
+    (CLIENT, {HANDLER: FROM_ENDPOINT[0]}, f"{URL} is missing: the address where tokens are fetched"),
+    ("", {URL: "https://i/"}, "needs clientId in sasl.jaas.config, or sasl.oauthbearer.client."),
+    ('clientId="a"', {URL: "https://i/"}, "needs clientSecret in sasl.jaas.config"),
+    (CLIENT, {URL: "issuer.example/token"}, "is not an address; write https://HOST/PATH, or file:///PATH"),
+    (CLIENT, {URL: "https://issuer.example:x/"}, "is not an address"),
+    (CLIENT, {URL: "https://issuer.example/a b"}, "is not an address"),
+    (CLIENT, {URL: "https:///token"}, "names no host"),
+    (CLIENT, {URL: "https://u:pa55@issuer.example/"}, "credentials belong to sasl.jaas.config"),
+    ("", {URL: "file://elsewhere/token"}, "must name a file of this machine"),
+    (CLIENT, {URL: "https://i/", "sasl.login.read.timeout.ms": "1s"}, "read.timeout.ms=1s is not a number"),
+    (CLIENT, {URL: "https://i/", HANDLER: "com.example.Own"}, f"{HANDLER}=com.example.Own is not supported"),
+    (CLIENT, {URL: "https://i/", "sasl.client.callback.handler.class": "com.example.Own"}, "is not supported"),
+    (CLIENT, {URL: "https://i/", "sasl.oauthbearer.jwt.retriever.class": "org.example.OwnJwtRetriever"},
+     "is not supported with sasl.mechanism=OAUTHBEARER; use one of"),
+    (f'{CLIENT} ssl.truststore.location="/absent"', {URL: "https://i/"}, "cannot read ssl.truststore.location"),
+])  # fmt: skip
 def test_what_keeps_a_token_from_being_fetched_is_named(options: str, properties: dict[str, str], words: str) -> None:
     assert words in oauth_refusal(options, **properties)
 
@@ -245,15 +227,12 @@ def test_the_service_name_may_stand_in_the_login_module() -> None:
     assert found == settings.Kerberos("kafka")
 
 
-@pytest.mark.parametrize(
-    ("options", "service", "words"),
-    [
-        ("useTicketCache=true", "", "sasl.kerberos.service.name must say, once, as which service"),
-        ("useTicketCache=true serviceName=other", "kafka", "must say, once"),
-        ("useKeyTab=true", "kafka", "useKeyTab=true of sasl.jaas.config needs keyTab and principal"),
-        ("debug=true", "kafka", "names neither a keytab (useKeyTab=true"),
-    ],
-)
+@pytest.mark.parametrize(("options", "service", "words"), [
+    ("useTicketCache=true", "", "sasl.kerberos.service.name must say, once, as which service"),
+    ("useTicketCache=true serviceName=other", "kafka", "must say, once"),
+    ("useKeyTab=true", "kafka", "useKeyTab=true of sasl.jaas.config needs keyTab and principal"),
+    ("debug=true", "kafka", "names neither a keytab (useKeyTab=true"),
+])  # fmt: skip
 def test_a_login_that_kerberos_cannot_make_is_told_what_it_lacks(options: str, service: str, words: str) -> None:
     said = refusal("GSSAPI", f"{KERBEROS_MODULE} required {options};", sasl_kerberos_service_name=service)
     assert words in said
@@ -262,13 +241,10 @@ def test_a_login_that_kerberos_cannot_make_is_told_what_it_lacks(options: str, s
 # Amazon MSK
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "module", "handler"),
-    [
-        ("AWS_MSK_IAM", MSK_MODULE, {"sasl.client.callback.handler.class": FROM_AWS_CLIENT}),
-        ("OAUTHBEARER", OAUTH_MODULE, {HANDLER: FROM_AWS}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("mechanism", "module", "handler"), [
+    ("AWS_MSK_IAM", MSK_MODULE, {"sasl.client.callback.handler.class": FROM_AWS_CLIENT}),
+    ("OAUTHBEARER", OAUTH_MODULE, {HANDLER: FROM_AWS}),
+])  # fmt: skip
 def test_both_of_awss_ways_are_a_signed_token(mechanism: str, module: str, handler: dict[str, str]) -> None:
     assert credentials(mechanism, f"{module} required;", **handler) == settings.OAuth(settings.MskIam())
     options = 'awsProfileName="p" awsRoleArn="arn" awsRoleSessionName="s" awsStsRegion="eu-west-1" awsDebugCreds="true"'

@@ -69,15 +69,12 @@ def test_id_and_secret_are_sent_as_the_client_credentials_grant(serve: Serve) ->
     assert base64.b64decode(asked.headers["Authorization"].removeprefix("Basic ")).decode() == f"alice:{SECRET}"
 
 
-@pytest.mark.parametrize(
-    ("url", "host", "port"),
-    [
-        ("http://[::1]/token", "::1", 80),
-        ("https://[::1]/token", "::1", 443),
-        ("https://[::1]:8443/token", "::1", 8443),
-        ("https://issuer.example", "issuer.example", 443),
-    ],
-)
+@pytest.mark.parametrize(("url", "host", "port"), [
+    ("http://[::1]/token", "::1", 80),
+    ("https://[::1]/token", "::1", 443),
+    ("https://[::1]:8443/token", "::1", 8443),
+    ("https://issuer.example", "issuer.example", 443),
+])  # fmt: skip
 def test_the_port_is_that_of_the_address_or_of_its_scheme(url: str, host: str, port: int) -> None:
     connection = EndpointClient(TokenEndpoint(url, ALICE), SystemClock())._connection(1.0)
     assert (connection.host, connection.port) == (host, port)
@@ -150,26 +147,22 @@ def test_an_endpoint_elsewhere_without_tls_is_warned_of(logged: Logged) -> None:
 # What comes back: refused for good
 
 
-@pytest.mark.parametrize(
-    ("reply", "words"),
-    [
-        (refused("invalid_client", status=401), "answered 401 (invalid_client). Check clientId, clientSecret and"),
-        (refused("invalid_scope", "no scope x here"), "answered 400 (invalid_scope: no scope x here). Check clientId"),
-        (Reply(400, b'{"errorCode": "E1", "errorSummary": "no"}'), "answered 400 (E1: no)"),
-        (Reply(404, b"<html>"), "answered 404. Check"),
-        (Reply(200, b"<!DOCTYPE html><p>Sign in"), "answered with an HTML page in place of a token. Check whether"),
-        (Reply(200, b""), "answered with no JSON in place of a token"),
-        (Reply(200, b"[" * 100_000), "answered with no JSON"),
-        (Reply(200, b'["abc"]'), "answered with no JSON"),
-        (Reply(200, b"{}"), "answered without an access_token. Is this its address?"),
-        (Reply(200, b'{"access_token": 7}'), "answered without an access_token"),
-        (Reply(200, b'{"access_token": "a b"}'), "gave what is no bearer token"),
-        (granted("abc", expires_in=0), "gave a token that has expired already"),
-        (Reply(200, b" " * (1 << 21)), "answered with more than 1048576 bytes: is this its address?"),
-        (Reply(302, b"", {"Location": "http://127.0.0.1:1/"}), "it redirects, and a secret is not sent elsewhere"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)  # fmt: skip
+@pytest.mark.parametrize(("reply", "words"), [
+    (refused("invalid_client", status=401), "answered 401 (invalid_client). Check clientId, clientSecret and"),
+    (refused("invalid_scope", "no scope x here"), "answered 400 (invalid_scope: no scope x here). Check clientId"),
+    (Reply(400, b'{"errorCode": "E1", "errorSummary": "no"}'), "answered 400 (E1: no)"),
+    (Reply(404, b"<html>"), "answered 404. Check"),
+    (Reply(200, b"<!DOCTYPE html><p>Sign in"), "answered with an HTML page in place of a token. Check whether"),
+    (Reply(200, b""), "answered with no JSON in place of a token"),
+    (Reply(200, b"[" * 100_000), "answered with no JSON"),
+    (Reply(200, b'["abc"]'), "answered with no JSON"),
+    (Reply(200, b"{}"), "answered without an access_token. Is this its address?"),
+    (Reply(200, b'{"access_token": 7}'), "answered without an access_token"),
+    (Reply(200, b'{"access_token": "a b"}'), "gave what is no bearer token"),
+    (granted("abc", expires_in=0), "gave a token that has expired already"),
+    (Reply(200, b" " * (1 << 21)), "answered with more than 1048576 bytes: is this its address?"),
+    (Reply(302, b"", {"Location": "http://127.0.0.1:1/"}), "it redirects, and a secret is not sent elsewhere"),
+], ids=lambda value: value if isinstance(value, str) else "")  # fmt: skip
 def test_an_answer_that_more_asking_does_not_better_is_final(reply: Reply, words: str, serve: Serve) -> None:
     server = serve(reply)
     error = failure(f"{server.url}?key=pa55-query")
@@ -222,15 +215,12 @@ def test_silence_costs_its_deadline(serve: Serve) -> None:
     assert "it did not answer within 0.2 s" in str(failure(serve(None).url, timeout_ms=200))
 
 
-@pytest.mark.parametrize(
-    "sent",
-    [
-        b"SSH-2.0-OpenSSH_9.2\r\n",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{",
-        b"",
-    ],
-)
+@pytest.mark.parametrize("sent", [
+    b"SSH-2.0-OpenSSH_9.2\r\n",
+    b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{",
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{",
+    b"",
+])  # fmt: skip
 def test_an_answer_that_breaks_off_may_be_asked_for_again(sent: bytes) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
 

@@ -127,27 +127,18 @@ def test_a_cluster_id_without_profile_stays_with_its_command(config: Path) -> No
     assert f"there is no cluster 'lkc-1' in {config}; it has: prod" in refused.stderr
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("[clusters.prod]\nbootstrap_server = 'b:1'", "has 'bootstrap_server' (did you mean 'bootstrap-server'?)"),
-        ("[clusters.prod]\nthrottle = '5MB/s'", "options of one command go into a table of its name"),
-        (
-            "[clusters.prod.rum]\nthrottle = '5MB/s'",
-            "a table 'rum', and there is no such command (did you mean 'run'?)",
-        ),
-        (
-            "[clusters.prod.doctor]\nmeasure = '5s'",
-            "clusters.prod.doctor has no option 'measure' (did you mean 'measure",
-        ),
-        ("[clusters.prod.properties]\nssl = 5", "properties are texts by name"),
-        ("default = ['prod']", ": `default` is ['prod']; it must be the name of a cluster"),
-        ("default = 7", ": `default` is 7; it must be the name of a cluster"),
-        ("[cluster.prod]", "has 'cluster'; it may have `default`, and a table [clusters.NAME]"),
-        ("[clusters.prod", "is not TOML"),
-        ("", "there is no cluster 'prod' in "),
-    ],
-)
+@pytest.mark.parametrize(("text", "said"), [
+    ("[clusters.prod]\nbootstrap_server = 'b:1'", "has 'bootstrap_server' (did you mean 'bootstrap-server'?)"),
+    ("[clusters.prod]\nthrottle = '5MB/s'", "options of one command go into a table of its name"),
+    ("[clusters.prod.rum]\nthrottle = '5MB/s'", "a table 'rum', and there is no such command (did you mean 'run'?)"),
+    ("[clusters.prod.doctor]\nmeasure = '5s'", "clusters.prod.doctor has no option 'measure' (did you mean 'measure"),
+    ("[clusters.prod.properties]\nssl = 5", "properties are texts by name"),
+    ("default = ['prod']", ": `default` is ['prod']; it must be the name of a cluster"),
+    ("default = 7", ": `default` is 7; it must be the name of a cluster"),
+    ("[cluster.prod]", "has 'cluster'; it may have `default`, and a table [clusters.NAME]"),
+    ("[clusters.prod", "is not TOML"),
+    ("", "there is no cluster 'prod' in "),
+])  # fmt: skip
 def test_what_the_file_cannot_mean_is_refused_with_its_name_and_place(config: Path, text: str, said: str) -> None:
     config.write_text(text)
     refused = invoke("doctor", "--cluster", "prod")

@@ -32,37 +32,26 @@ def test_version_is_kafkas(run):
     assert run("--version", *SERVER) == (0, "4.4.0\n", "")
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--topic", "a"), "Missing required option(s): bootstrap-server, election-type"),
-        (SERVER, "Missing required option(s): election-type"),
-        (PREFERRED, "Missing required option(s): bootstrap-server"),
-        (
-            (*SERVER, *PREFERRED),
-            "One and only one of the following options is required: topic, all-topic-partitions, path-to-json-file",
-        ),
-        (
-            (*SERVER, *PREFERRED, "--topic", "a", "--partition", "0", ALL),
-            "One and only one of the following options is required: topic, all-topic-partitions, path-to-json-file",
-        ),
-        ((*SERVER, *PREFERRED, "--topic", "a"), "Missing required option(s): partition"),
-        ((*SERVER, *PREFERRED, ALL, "--partition", "1"), "Option partition is only allowed if topic is used"),
-        ((*SERVER, *PREFERRED, "--topic", "a", "--partition", "x"), "Cannot parse argument 'x' of option partition"),
-        (
-            (*SERVER, *PREFERRED, "--topic", "a", "--partition", "2147483648"),
-            "Cannot parse argument '2147483648' of option partition",
-        ),
-        ((*SERVER, "--election-type", "foo", ALL), "Cannot parse argument 'foo' of option election-type"),
-        (
-            (*SERVER, *PREFERRED, "--topic", "a", "--topic", "b", "--partition", "0"),
-            "Found multiple arguments for option topic, but you asked for only one",
-        ),
-        ((*SERVER, "--bogus"), "bogus is not a recognized option"),
-        (("-h",), "h is not a recognized option"),
-        ((*SERVER, *PREFERRED, "--topic"), "Option topic requires an argument"),
-    ],
-)
+@pytest.mark.parametrize(("words", "said"), [
+    (("--topic", "a"), "Missing required option(s): bootstrap-server, election-type"),
+    (SERVER, "Missing required option(s): election-type"),
+    (PREFERRED, "Missing required option(s): bootstrap-server"),
+    ((*SERVER, *PREFERRED),
+     "One and only one of the following options is required: topic, all-topic-partitions, path-to-json-file"),
+    ((*SERVER, *PREFERRED, "--topic", "a", "--partition", "0", ALL),
+     "One and only one of the following options is required: topic, all-topic-partitions, path-to-json-file"),
+    ((*SERVER, *PREFERRED, "--topic", "a"), "Missing required option(s): partition"),
+    ((*SERVER, *PREFERRED, ALL, "--partition", "1"), "Option partition is only allowed if topic is used"),
+    ((*SERVER, *PREFERRED, "--topic", "a", "--partition", "x"), "Cannot parse argument 'x' of option partition"),
+    ((*SERVER, *PREFERRED, "--topic", "a", "--partition", "2147483648"),
+     "Cannot parse argument '2147483648' of option partition"),
+    ((*SERVER, "--election-type", "foo", ALL), "Cannot parse argument 'foo' of option election-type"),
+    ((*SERVER, *PREFERRED, "--topic", "a", "--topic", "b", "--partition", "0"),
+     "Found multiple arguments for option topic, but you asked for only one"),
+    ((*SERVER, "--bogus"), "bogus is not a recognized option"),
+    (("-h",), "h is not a recognized option"),
+    ((*SERVER, *PREFERRED, "--topic"), "Option topic requires an argument"),
+])  # fmt: skip
 def test_a_command_line_that_makes_no_sense_is_one_line_on_stderr(run, words, said):
     assert run(*words) == (1, "", f"{said}\n")
 
@@ -73,27 +62,19 @@ def test_both_names_of_one_option_are_refused_with_the_help(run):
     assert err.startswith('Option "[admin.config]" can\'t be used with option "[command-config]"\nOption  ')
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ("", "Replica election data is empty"),
-        ('{"partitions":', "Replica election data is empty"),
-        ({"x": 1}, 'Replica election data is missing "partitions" field'),
-        ([1], f"{JACKSON}Expected JSON object, received [1]"),
-        ("null", f"{JACKSON}Expected JSON object, received null"),
-        ({"partitions": 5}, f"{JACKSON}Expected JSON array, received 5"),
-        ({"partitions": [{"partition": 0}]}, f"{JACKSON}No such field exists: `topic`"),
-        ({"partitions": [{"topic": "foo"}]}, f"{JACKSON}No such field exists: `partition`"),
-        (
-            {"partitions": [{"topic": "foo", "partition": "0"}]},
-            f'{JACKSON}Expected `Integer` value, received "0"',
-        ),
-        (
-            {"partitions": [{"topic": "foo", "partition": 0}] * 2},
-            "Replica election data contains duplicate partitions: [foo-0]",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("content", "said"), [
+    ("", "Replica election data is empty"),
+    ('{"partitions":', "Replica election data is empty"),
+    ({"x": 1}, 'Replica election data is missing "partitions" field'),
+    ([1], f"{JACKSON}Expected JSON object, received [1]"),
+    ("null", f"{JACKSON}Expected JSON object, received null"),
+    ({"partitions": 5}, f"{JACKSON}Expected JSON array, received 5"),
+    ({"partitions": [{"partition": 0}]}, f"{JACKSON}No such field exists: `topic`"),
+    ({"partitions": [{"topic": "foo"}]}, f"{JACKSON}No such field exists: `partition`"),
+    ({"partitions": [{"topic": "foo", "partition": "0"}]}, f'{JACKSON}Expected `Integer` value, received "0"'),
+    ({"partitions": [{"topic": "foo", "partition": 0}] * 2},
+     "Replica election data contains duplicate partitions: [foo-0]"),
+])  # fmt: skip
 def test_a_bad_file_is_one_line_on_stderr(run, file, content, said):
     assert run(*SERVER, *PREFERRED, "--path-to-json-file", file(content)) == (1, "", f"{said}\n")
 
@@ -108,13 +89,10 @@ def test_files_that_cannot_be_read_are_named(run, tmp_path):
     assert err.startswith(f"{missing}\nCaused by: ")
 
 
-@pytest.mark.parametrize(
-    ("address", "reason"),
-    [
-        ("foo", "Invalid url in bootstrap.servers: foo"),
-        ("", "You must set either bootstrap.servers or bootstrap.controllers"),
-    ],
-)
+@pytest.mark.parametrize(("address", "reason"), [
+    ("foo", "Invalid url in bootstrap.servers: foo"),
+    ("", "You must set either bootstrap.servers or bootstrap.controllers"),
+])  # fmt: skip
 def test_an_address_that_is_none_is_told(run, address, reason):
     said = f"Failed to create new KafkaAdminClient\nCaused by: {reason}\n"
     assert run("--bootstrap-server", address, *PREFERRED, ALL) == (1, "", said)

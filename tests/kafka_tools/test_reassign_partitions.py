@@ -33,24 +33,15 @@ def test_an_unreadable_command_line_is_told_on_stderr_without_help(run):
     assert run("--exec") == (1, "", expected)
 
 
-@pytest.mark.parametrize(
-    ("words", "out"),
-    [
-        (("--bootstrap-server",), "Error: null\nCaused by: --bootstrap-server has no value\n"),
-        (
-            ("--bootstrap-server", "localhost"),
-            "Error: Failed to create new KafkaAdminClient\nCaused by: Invalid url in bootstrap.servers: localhost\n",
-        ),
-        (
-            ("--bootstrap-controller", "a:1,b"),
-            "Error: Failed to create new KafkaAdminClient\nCaused by: Invalid url in bootstrap.controllers: b\n",
-        ),
-        (
-            ("--bootstrap-server", "a:1", "--bootstrap-server", "b:1"),
-            "Error: Found multiple arguments for option bootstrap-server, but you asked for only one\n",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("words", "out"), [
+    (("--bootstrap-server",), "Error: null\nCaused by: --bootstrap-server has no value\n"),
+    (("--bootstrap-server", "localhost"),
+     "Error: Failed to create new KafkaAdminClient\nCaused by: Invalid url in bootstrap.servers: localhost\n"),
+    (("--bootstrap-controller", "a:1,b"),
+     "Error: Failed to create new KafkaAdminClient\nCaused by: Invalid url in bootstrap.controllers: b\n"),
+    (("--bootstrap-server", "a:1", "--bootstrap-server", "b:1"),
+     "Error: Found multiple arguments for option bootstrap-server, but you asked for only one\n"),
+])  # fmt: skip
 def test_wrong_addresses_are_failures_on_stdout(run, words, out):
     assert run("--list", *words) == (1, out, "")
 

@@ -44,60 +44,40 @@ def cluster():
 # Command line
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ((), "Create, delete, describe, or change a topic."),
-        (("--help",), "This tool helps to create, delete, describe, or change a topic."),
-        (
-            ("--list", "--describe"),
-            "Command must include exactly one action: --list, --describe, --create, --alter or --delete",
-        ),
-        ((*SERVER, "--delete"), 'Missing required argument "[topic]"'),
-        ((*SERVER, "--alter", "--topic", "a"), 'Missing required argument "[partitions]"'),
-        ((*SERVER, "--list", "--partitions", "2"), 'Option "[partitions]" can\'t be used with option "[list]"'),
-        (
-            (*SERVER, "--alter", "--topic", "a", "--partitions", "3", "--replication-factor", "2"),
-            'Option "[replication-factor]" can\'t be used with option "[alter]"',
-        ),
-        (
-            (*SERVER, "--create", "--topic", "a", "--replica-assignment", "0", "--partitions", "1"),
-            'Option "[replica-assignment]" can\'t be used with option "[partitions]"',
-        ),
-        (
-            (*SERVER, "--alter", "--topic", "a", "--replica-assignment", "0", "--replication-factor", "2"),
-            'Option "[replica-assignment]" can\'t be used with option "[replication-factor]"',
-        ),
-        (
-            (*SERVER, "--alter", "--topic", "a", "--partitions", "3", "--dry-run"),
-            'Option "[dry-run]" can\'t be used with option "[partitions]"',
-        ),
-        (
-            (*SERVER, "--alter", "--topic", "a", "--replication-factor", "3", "--if-not-exists"),
-            'Option "[if-not-exists]" can\'t be used with option "[alter]"',
-        ),
-        ((*SERVER, "--delete", "--topic", "a", "--force"), 'Option "[force]" can\'t be used with option "[delete]"'),
-        ((*SERVER, "--describe", "--if-exists"), "--topic or --topic-id is required to describe a topic"),
-    ],
-)
+@pytest.mark.parametrize(("words", "said"), [
+    ((), "Create, delete, describe, or change a topic."),
+    (("--help",), "This tool helps to create, delete, describe, or change a topic."),
+    (("--list", "--describe"),
+     "Command must include exactly one action: --list, --describe, --create, --alter or --delete"),
+    ((*SERVER, "--delete"), 'Missing required argument "[topic]"'),
+    ((*SERVER, "--alter", "--topic", "a"), 'Missing required argument "[partitions]"'),
+    ((*SERVER, "--list", "--partitions", "2"), 'Option "[partitions]" can\'t be used with option "[list]"'),
+    ((*SERVER, "--alter", "--topic", "a", "--partitions", "3", "--replication-factor", "2"),
+     'Option "[replication-factor]" can\'t be used with option "[alter]"'),
+    ((*SERVER, "--create", "--topic", "a", "--replica-assignment", "0", "--partitions", "1"),
+     'Option "[replica-assignment]" can\'t be used with option "[partitions]"'),
+    ((*SERVER, "--alter", "--topic", "a", "--replica-assignment", "0", "--replication-factor", "2"),
+     'Option "[replica-assignment]" can\'t be used with option "[replication-factor]"'),
+    ((*SERVER, "--alter", "--topic", "a", "--partitions", "3", "--dry-run"),
+     'Option "[dry-run]" can\'t be used with option "[partitions]"'),
+    ((*SERVER, "--alter", "--topic", "a", "--replication-factor", "3", "--if-not-exists"),
+     'Option "[if-not-exists]" can\'t be used with option "[alter]"'),
+    ((*SERVER, "--delete", "--topic", "a", "--force"), 'Option "[force]" can\'t be used with option "[delete]"'),
+    ((*SERVER, "--describe", "--if-exists"), "--topic or --topic-id is required to describe a topic"),
+])  # fmt: skip
 def test_wrong_usage_is_told_with_the_help_on_stderr(run, words, said):
     code, out, err = run(*words)
     assert (code, out) == (1, "")
     assert err.startswith(f"{said}\nOption  ")
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--list",), "--bootstrap-server must be specified"),
-        (("--nonsense",), "nonsense is not a recognized option"),
-        (("--list", "--topic"), "Option topic requires an argument"),
-        (
-            ("--list", "--bootstrap-server", "foo"),
-            "Failed to create new KafkaAdminClient\nCaused by: Invalid url in bootstrap.servers: foo",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("words", "said"), [
+    (("--list",), "--bootstrap-server must be specified"),
+    (("--nonsense",), "nonsense is not a recognized option"),
+    (("--list", "--topic"), "Option topic requires an argument"),
+    (("--list", "--bootstrap-server", "foo"),
+     "Failed to create new KafkaAdminClient\nCaused by: Invalid url in bootstrap.servers: foo"),
+])  # fmt: skip
 def test_what_cannot_begin_is_told_on_stderr(run, words, said):
     assert run(*words) == (1, "", f"{said}\n")
 
@@ -159,14 +139,11 @@ def test_replicas_being_added_are_not_under_replication(run, cluster):
     ]
 
 
-@pytest.mark.parametrize(
-    ("option", "partitions"),
-    [
-        ("--under-min-isr-partitions", ["a-1"]),
-        ("--at-min-isr-partitions", ["__consumer_offsets-0", "a-0", "b-0"]),
-        ("--unavailable-partitions", []),
-    ],
-)
+@pytest.mark.parametrize(("option", "partitions"), [
+    ("--under-min-isr-partitions", ["a-1"]),
+    ("--at-min-isr-partitions", ["__consumer_offsets-0", "a-0", "b-0"]),
+    ("--unavailable-partitions", []),
+])  # fmt: skip
 def test_filters_show_partitions_alone(run, cluster, option, partitions):
     _, server = cluster
     _, out, _ = run(*server, "--describe", option)
@@ -211,40 +188,27 @@ def test_names_that_may_collide_are_warned_of(run, cluster):
     assert out.startswith("WARNING: Due to limitations in metric names")
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--describe", "--topic", "nowhere"), "Topic 'nowhere' does not exist as expected"),
-        (("--delete", "--topic", "nowhere"), "Topic 'nowhere' does not exist as expected"),
-        (("--alter", "--topic", "nowhere", "--partitions", "3"), "Topic 'nowhere' does not exist as expected"),
-        (("--describe", "--topic-id", "A" * 22), f"TopicId '{'A' * 22}' does not exist as expected"),
-        (("--list", "--topic", "["), "[ is an invalid regex."),
-        (
-            ("--alter", "--topic", "a", "--partitions", "1"),
-            "The topic a currently has 2 partition(s); 1 would not be an increase.",
-        ),
-        (("--create", "--topic", "c", "--partitions", "0"), "The partitions must be greater than 0"),
-        (("--create", "--topic", "c", "--partitions", "x"), "Cannot parse argument 'x' of option partitions"),
-        (
-            ("--create", "--topic", "c", "--replication-factor", "40000"),
-            "The replication factor must be between 1 and 32767 inclusive",
-        ),
-        (("--create", "--topic", "c", "--replica-assignment", "0:x"), 'For input string: "x"'),
-        (
-            ("--create", "--topic", "c", "--replica-assignment", "0:0"),
-            "Partition replica lists may not contain duplicate entries: 0",
-        ),
-        (
-            ("--create", "--topic", "c", "--replica-assignment", "0:1,2"),
-            "Partition 1 has different replication factor: [2]",
-        ),
-        (("--create", "--topic", "c", "--config", "x=1"), "Unknown topic config name: x"),
-        (
-            ("--create", "--topic", "c", "--config", "x"),
-            'requirement failed: Invalid topic config: all configs to be added must be in the format "key=val".',
-        ),
-    ],
-)
+@pytest.mark.parametrize(("words", "said"), [
+    (("--describe", "--topic", "nowhere"), "Topic 'nowhere' does not exist as expected"),
+    (("--delete", "--topic", "nowhere"), "Topic 'nowhere' does not exist as expected"),
+    (("--alter", "--topic", "nowhere", "--partitions", "3"), "Topic 'nowhere' does not exist as expected"),
+    (("--describe", "--topic-id", "A" * 22), f"TopicId '{'A' * 22}' does not exist as expected"),
+    (("--list", "--topic", "["), "[ is an invalid regex."),
+    (("--alter", "--topic", "a", "--partitions", "1"),
+     "The topic a currently has 2 partition(s); 1 would not be an increase."),
+    (("--create", "--topic", "c", "--partitions", "0"), "The partitions must be greater than 0"),
+    (("--create", "--topic", "c", "--partitions", "x"), "Cannot parse argument 'x' of option partitions"),
+    (("--create", "--topic", "c", "--replication-factor", "40000"),
+     "The replication factor must be between 1 and 32767 inclusive"),
+    (("--create", "--topic", "c", "--replica-assignment", "0:x"), 'For input string: "x"'),
+    (("--create", "--topic", "c", "--replica-assignment", "0:0"),
+     "Partition replica lists may not contain duplicate entries: 0"),
+    (("--create", "--topic", "c", "--replica-assignment", "0:1,2"), "Partition 1 has different replication factor: [2]",
+     ),
+    (("--create", "--topic", "c", "--config", "x=1"), "Unknown topic config name: x"),
+    (("--create", "--topic", "c", "--config", "x"),
+     'requirement failed: Invalid topic config: all configs to be added must be in the format "key=val".'),
+])  # fmt: skip
 def test_what_fails_is_one_line_and_changes_nothing(run, cluster, words, said):
     asked, server = cluster
     assert run(*server, *words) == (1, f"{FAILED}{said}\n", "")

@@ -106,15 +106,11 @@ def test_three_partitions_by_two_need_two_requests(tool: ToolOnTwin) -> None:
     assert len(tool.sent(LIST)) >= 3  # the guard, and at least two polls
 
 
-@pytest.mark.parametrize(
-    ("words", "interval_ms"),
-    [
-        ((), 1_000),
-        (("--reassignment-poll-interval-ms", "250"), 250),
-        (("--reassignment-poll-interval-ms", "7000"), 7_000),
-    ],
-    ids=["by default a second", "shorter", "longer"],
-)
+@pytest.mark.parametrize(("words", "interval_ms"), [
+    ((), 1_000),
+    (("--reassignment-poll-interval-ms", "250"), 250),
+    (("--reassignment-poll-interval-ms", "7000"), 7_000),
+], ids=["by default a second", "shorter", "longer"])  # fmt: skip
 def test_the_polls_of_a_batch_are_exactly_the_interval_apart(
     tool: ToolOnTwin, tmp_path: Path, words: tuple[str, ...], interval_ms: int
 ) -> None:
@@ -382,15 +378,11 @@ def after_the_first_batch(tool: ToolOnTwin, deed: Callable[[Request], None]) -> 
     tool.transport.before = lambda request: deed(request) if len(tool.batches) == 1 else None
 
 
-@pytest.mark.parametrize(
-    ("prepare", "ends_with"),
-    [
-        (lambda tool: hold(tool, FOO[0]), TerseError),
-        (lambda tool: after_the_first_batch(tool, interrupt), KeyboardInterrupt),
-        (lambda tool: tool.twin.schedule(tool.twin.now_ms + 500, lambda: lose_every_broker(tool)), ToolError),
-    ],
-    ids=["time is up", "interrupted", "the cluster is lost"],
-)
+@pytest.mark.parametrize(("prepare", "ends_with"), [
+    (lambda tool: hold(tool, FOO[0]), TerseError),
+    (lambda tool: after_the_first_batch(tool, interrupt), KeyboardInterrupt),
+    (lambda tool: tool.twin.schedule(tool.twin.now_ms + 500, lambda: lose_every_broker(tool)), ToolError),
+], ids=["time is up", "interrupted", "the cluster is lost"])  # fmt: skip
 def test_a_plan_that_ends_early_leaves_a_file_with_the_rest(
     tool: ToolOnTwin,
     tmp_path: Path,
@@ -413,15 +405,11 @@ def lose_the_answer(request: Request) -> None:
         raise OutcomeUnknown("the connection was closed", api=REASSIGN.name)
 
 
-@pytest.mark.parametrize(
-    ("is_lost", "said", "kept"),
-    [
-        (False, "zoo-0: Unable to find a topic named zoo.\nNot submitted: zz-1", {"zz-1"}),
-        (True, "zoo-0: the connection was closed\nzz-0: the connection was closed\nNot submitted: zz-1",
-         {"zoo-0", "zz-0", "zz-1"}),
-    ],
-    ids=["refused", "without an answer"],
-)  # fmt: skip
+@pytest.mark.parametrize(("is_lost", "said", "kept"), [
+    (False, "zoo-0: Unable to find a topic named zoo.\nNot submitted: zz-1", {"zz-1"}),
+    (True, "zoo-0: the connection was closed\nzz-0: the connection was closed\nNot submitted: zz-1",
+     {"zoo-0", "zz-0", "zz-1"}),
+], ids=["refused", "without an answer"])  # fmt: skip
 def test_the_rest_has_what_may_be_unsubmitted_and_not_what_was_refused(
     tool: ToolOnTwin, tmp_path: Path, is_lost: bool, said: str, kept: set[str]
 ) -> None:

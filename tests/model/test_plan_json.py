@@ -37,17 +37,14 @@ def test_names_are_written_as_they_are_in_kafkas_order() -> None:
     assert format_plan(Plan()) == '{"version":1,"partitions":[]}'
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{"partitions":[]}',
-        "{}",
-        ' \r\n\t{"version":1}',
-        '{"partitions":[]} trailing words',
-        '{"unknown":{"partitions":[1]},"partitions":[]}',
-        '{"version":2,"version":1}',
-    ],
-)
+@pytest.mark.parametrize("text", [
+    '{"partitions":[]}',
+    "{}",
+    ' \r\n\t{"version":1}',
+    '{"partitions":[]} trailing words',
+    '{"unknown":{"partitions":[1]},"partitions":[]}',
+    '{"version":2,"version":1}',
+])  # fmt: skip
 def test_what_is_not_there_or_not_known_does_not_matter(text: str) -> None:
     assert parse_plan(text) == Plan()
 
@@ -65,45 +62,37 @@ def test_empty_replica_lists_are_read() -> None:
     assert parse_plan(entry(replicas=[], log_dirs=[])) == Plan((PartitionAssignment(FOO_0, ()),))
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "The input string shouldn't be empty\n at [Source: UNKNOWN; byte offset: #UNKNOWN]"),
-        (" \n", "Expected JSON object, received "),
-        ("[]", "Expected JSON object, received []"),
-        ("7", "Expected JSON object, received 7"),
-        ('"x" y', 'Expected JSON object, received "x"'),
-        ('{"version":2}', "Not supported version field value 2"),
-        ('{"version":"1"}', 'Expected `Integer` value, received "1"'),
-        ('{"version":1.0}', "Expected `Integer` value, received 1.0"),
-        ('{"version":null}', "Expected `Integer` value, received null"),
-        ('{"version":true}', "Expected `Integer` value, received true"),
-        ('{"version":2147483648}', "Expected `Integer` value, received 2147483648"),
-        ('{"version":1e10}', "Expected `Integer` value, received 1.0E10"),
-        ('{"version":1.5e-7}', "Expected `Integer` value, received 1.5E-7"),
-        ('{"version":-123456789.5}', "Expected `Integer` value, received -1.234567895E8"),
-        ('{"version":1e400}', 'Expected `Integer` value, received "Infinity"'),
-        ('{"partitions":{"a":[1,{}]}}', 'Expected JSON array, received {"a":[1,{}]}'),
-        ('{"partitions":[1]}', "Expected JSON object, received 1"),
-        (entry(topic=...), "No such field exists: `topic`"),
-        (entry(partition=...), "No such field exists: `partition`"),
-        (entry(replicas=...), "No such field exists: `replicas`"),
-        (entry(topic=5), "Expected `String` value, received 5"),
-        (entry(partition="0"), 'Expected `Integer` value, received "0"'),
-        (entry(replicas=5), "Expected `JSON array` value, received 5"),
-        (entry(replicas=[1, "2"]), 'Expected `Integer` value, received "2"'),
-        (entry(log_dirs=None), "Expected `JSON array` value, received null"),
-        (entry(log_dirs=["/a", 1]), "Expected `String` value, received 1"),
-        (
-            entry(log_dirs=[]),
-            "Size of replicas list [1, 2] is different from size of log dirs list [] for partition foo-0",
-        ),
-        (
-            entry(log_dirs=["/a"]),
-            "Size of replicas list [1, 2] is different from size of log dirs list [/a] for partition foo-0",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), [
+    ("", "The input string shouldn't be empty\n at [Source: UNKNOWN; byte offset: #UNKNOWN]"),
+    (" \n", "Expected JSON object, received "),
+    ("[]", "Expected JSON object, received []"),
+    ("7", "Expected JSON object, received 7"),
+    ('"x" y', 'Expected JSON object, received "x"'),
+    ('{"version":2}', "Not supported version field value 2"),
+    ('{"version":"1"}', 'Expected `Integer` value, received "1"'),
+    ('{"version":1.0}', "Expected `Integer` value, received 1.0"),
+    ('{"version":null}', "Expected `Integer` value, received null"),
+    ('{"version":true}', "Expected `Integer` value, received true"),
+    ('{"version":2147483648}', "Expected `Integer` value, received 2147483648"),
+    ('{"version":1e10}', "Expected `Integer` value, received 1.0E10"),
+    ('{"version":1.5e-7}', "Expected `Integer` value, received 1.5E-7"),
+    ('{"version":-123456789.5}', "Expected `Integer` value, received -1.234567895E8"),
+    ('{"version":1e400}', 'Expected `Integer` value, received "Infinity"'),
+    ('{"partitions":{"a":[1,{}]}}', 'Expected JSON array, received {"a":[1,{}]}'),
+    ('{"partitions":[1]}', "Expected JSON object, received 1"),
+    (entry(topic=...), "No such field exists: `topic`"),
+    (entry(partition=...), "No such field exists: `partition`"),
+    (entry(replicas=...), "No such field exists: `replicas`"),
+    (entry(topic=5), "Expected `String` value, received 5"),
+    (entry(partition="0"), 'Expected `Integer` value, received "0"'),
+    (entry(replicas=5), "Expected `JSON array` value, received 5"),
+    (entry(replicas=[1, "2"]), 'Expected `Integer` value, received "2"'),
+    (entry(log_dirs=None), "Expected `JSON array` value, received null"),
+    (entry(log_dirs=["/a", 1]), "Expected `String` value, received 1"),
+    (entry(log_dirs=[]), "Size of replicas list [1, 2] is different from size of log dirs list [] for partition foo-0"),
+    (entry(log_dirs=["/a"]),
+     "Size of replicas list [1, 2] is different from size of log dirs list [/a] for partition foo-0"),
+])  # fmt: skip
 def test_json_of_another_shape_is_refused_in_kafkas_words(text: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
         parse_plan(text)
@@ -226,19 +215,16 @@ def test_a_topics_file_without_topics_names_none() -> None:
     assert parse_topics('{"version":1}') == ()
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "The input string is not a valid JSON"),
-        ("{bad", "The input string is not a valid JSON"),
-        ("[]", "Expected JSON object, received []"),
-        ('{"version":2,"topics":[]}', "Not supported version field value 2"),
-        ('{"topics":{}}', "Expected JSON array, received {}"),
-        ('{"topics":["foo"]}', 'Expected JSON object, received "foo"'),
-        ('{"topics":[{}]}', "No such field exists: `topic`"),
-        ('{"topics":[{"topic":1}]}', "Expected `String` value, received 1"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), [
+    ("", "The input string is not a valid JSON"),
+    ("{bad", "The input string is not a valid JSON"),
+    ("[]", "Expected JSON object, received []"),
+    ('{"version":2,"topics":[]}', "Not supported version field value 2"),
+    ('{"topics":{}}', "Expected JSON array, received {}"),
+    ('{"topics":["foo"]}', 'Expected JSON object, received "foo"'),
+    ('{"topics":[{}]}', "No such field exists: `topic`"),
+    ('{"topics":[{"topic":1}]}', "Expected `String` value, received 1"),
+])  # fmt: skip
 def test_a_wrong_topics_file_is_refused_in_kafkas_words(text: str, message: str) -> None:
     with pytest.raises(MalformedPlan) as caught:
         parse_topics(text)

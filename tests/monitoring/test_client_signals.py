@@ -41,36 +41,33 @@ def ask(server: FakePrometheus, **options: str) -> ClientAnswer:
 # What Prometheus answers.
 
 
-@pytest.mark.parametrize(
-    ("status", "answer", "feeling", "seen"),
-    [
-        (200, vector("0.1"), Feeling.GOOD, "max(p99) is 0.1"),
-        (200, vector("0.41"), Feeling.BAD, "max(p99) is 0.41, and is to be < 0.2"),
-        (200, success("scalar", [1700000000, "0.1"]), Feeling.GOOD, "is 0.1"),
-        (200, vector("+Inf"), Feeling.BAD, "is inf"),
-        (200, vector("NaN"), Feeling.UNKNOWN, "its value is nan"),
-        (200, vector("-Inf"), Feeling.UNKNOWN, "its value is -inf"),
-        (200, vector(), Feeling.UNKNOWN, "yields no series"),
-        (200, vector("0.1", "0.1"), Feeling.UNKNOWN, "yields 2 series, not one"),
-        (200, success("matrix", []), Feeling.UNKNOWN, "yields a matrix"),
-        (200, success("string", [1, "0.1"]), Feeling.UNKNOWN, "yields a string"),
-        (200, vector("0.1", warnings=["store is away"]), Feeling.UNKNOWN, "data may be missing: ['store is away']"),
-        (200, vector("0.4", warnings=["store is away"]), Feeling.BAD, "is 0.4"),
-        (200, vector("0.1", infos=["metric might not be a counter"]), Feeling.GOOD, "is 0.1"),
-        (400, BAD_QUERY, Feeling.UNKNOWN, "refuses the query: 1:4: parse error"),
-        (401, "Unauthorized", Feeling.UNKNOWN, "answered 401: the login is refused"),
-        (403, "<html>", Feeling.UNKNOWN, "answered 403: the login may not query"),
-        (404, "404 page not found", Feeling.UNKNOWN, "answered 404: that address has no query API"),
-        (302, "", Feeling.UNKNOWN, "answered 302"),
-        (503, "", Feeling.UNKNOWN, "answered 503"),
-        (200, "<html>", Feeling.UNKNOWN, "answered 200: that is no answer of Prometheus"),
-        (200, "{}", Feeling.UNKNOWN, "that is no answer of Prometheus"),
-        (200, "[1]", Feeling.UNKNOWN, "that is no answer of Prometheus"),
-        (200, success("vector", [{"metric": {}, "value": [1]}]), Feeling.UNKNOWN, "no answer of Prometheus"),
-        (200, success("vector", [{"metric": {}, "value": [1, "many"]}]), Feeling.UNKNOWN, "no answer of Prometheus"),
-        (200, success("vector", 7), Feeling.UNKNOWN, "no answer of Prometheus"),
-    ],
-)
+@pytest.mark.parametrize(("status", "answer", "feeling", "seen"), [
+    (200, vector("0.1"), Feeling.GOOD, "max(p99) is 0.1"),
+    (200, vector("0.41"), Feeling.BAD, "max(p99) is 0.41, and is to be < 0.2"),
+    (200, success("scalar", [1700000000, "0.1"]), Feeling.GOOD, "is 0.1"),
+    (200, vector("+Inf"), Feeling.BAD, "is inf"),
+    (200, vector("NaN"), Feeling.UNKNOWN, "its value is nan"),
+    (200, vector("-Inf"), Feeling.UNKNOWN, "its value is -inf"),
+    (200, vector(), Feeling.UNKNOWN, "yields no series"),
+    (200, vector("0.1", "0.1"), Feeling.UNKNOWN, "yields 2 series, not one"),
+    (200, success("matrix", []), Feeling.UNKNOWN, "yields a matrix"),
+    (200, success("string", [1, "0.1"]), Feeling.UNKNOWN, "yields a string"),
+    (200, vector("0.1", warnings=["store is away"]), Feeling.UNKNOWN, "data may be missing: ['store is away']"),
+    (200, vector("0.4", warnings=["store is away"]), Feeling.BAD, "is 0.4"),
+    (200, vector("0.1", infos=["metric might not be a counter"]), Feeling.GOOD, "is 0.1"),
+    (400, BAD_QUERY, Feeling.UNKNOWN, "refuses the query: 1:4: parse error"),
+    (401, "Unauthorized", Feeling.UNKNOWN, "answered 401: the login is refused"),
+    (403, "<html>", Feeling.UNKNOWN, "answered 403: the login may not query"),
+    (404, "404 page not found", Feeling.UNKNOWN, "answered 404: that address has no query API"),
+    (302, "", Feeling.UNKNOWN, "answered 302"),
+    (503, "", Feeling.UNKNOWN, "answered 503"),
+    (200, "<html>", Feeling.UNKNOWN, "answered 200: that is no answer of Prometheus"),
+    (200, "{}", Feeling.UNKNOWN, "that is no answer of Prometheus"),
+    (200, "[1]", Feeling.UNKNOWN, "that is no answer of Prometheus"),
+    (200, success("vector", [{"metric": {}, "value": [1]}]), Feeling.UNKNOWN, "no answer of Prometheus"),
+    (200, success("vector", [{"metric": {}, "value": [1, "many"]}]), Feeling.UNKNOWN, "no answer of Prometheus"),
+    (200, success("vector", 7), Feeling.UNKNOWN, "no answer of Prometheus"),
+])  # fmt: skip
 def test_an_answer_is_good_only_with_one_finite_value(status: int, answer: str, feeling: Feeling, seen: str) -> None:
     reading = client_signals.read_answer(P99, status, answer.encode())
     assert reading.feeling is feeling
@@ -89,14 +86,11 @@ def test_a_path_of_the_address_is_kept(server: FakePrometheus) -> None:
     assert server.asked[0].path == "/prometheus/api/v1/query"
 
 
-@pytest.mark.parametrize(
-    ("login", "header"),
-    [
-        ("basic ops:pass word\n", "Basic b3BzOnBhc3Mgd29yZA=="),
-        ("Basic ops:", "Basic b3BzOg=="),
-        ("bearer abc.def\n", "Bearer abc.def"),
-    ],
-)
+@pytest.mark.parametrize(("login", "header"), [
+    ("basic ops:pass word\n", "Basic b3BzOnBhc3Mgd29yZA=="),
+    ("Basic ops:", "Basic b3BzOg=="),
+    ("bearer abc.def\n", "Bearer abc.def"),
+])  # fmt: skip
 def test_a_login_is_sent_and_read_again_each_time(
     server: FakePrometheus, tmp_path: Path, login: str, header: str
 ) -> None:
@@ -160,20 +154,17 @@ def command(tmp_path: Path, *lines: str) -> client_signals.Command:
     return client_signals.Command((str(script), "-w", "0.2"), CLOCK)
 
 
-@pytest.mark.parametrize(
-    ("lines", "feeling", "seen"),
-    [
-        (("echo p99 0.1 s", "exit 0"), Feeling.GOOD, "exited with 0: p99 0.1 s"),
-        (("echo p99 0.4 s >&2", "exit 1"), Feeling.BAD, "exited with 1: p99 0.4 s"),
-        (("exit 2",), Feeling.BAD, "exited with 2"),
-        (("exit 3",), Feeling.UNKNOWN, "exited with 3"),
-        (("exit 42",), Feeling.UNKNOWN, "exited with 42"),
-        (("no-such-program",), Feeling.UNKNOWN, "exited with 127"),
-        (("kill -9 $$",), Feeling.UNKNOWN, "was ended by signal 9"),
-        (('test "$1 $2" = "-w 0.2" && ! test -t 0 && ! read line',), Feeling.GOOD, "exited with 0"),
-        (("head -c 300000 /dev/zero", "exit 0"), Feeling.GOOD, "exited with 0"),
-    ],
-)
+@pytest.mark.parametrize(("lines", "feeling", "seen"), [
+    (("echo p99 0.1 s", "exit 0"), Feeling.GOOD, "exited with 0: p99 0.1 s"),
+    (("echo p99 0.4 s >&2", "exit 1"), Feeling.BAD, "exited with 1: p99 0.4 s"),
+    (("exit 2",), Feeling.BAD, "exited with 2"),
+    (("exit 3",), Feeling.UNKNOWN, "exited with 3"),
+    (("exit 42",), Feeling.UNKNOWN, "exited with 42"),
+    (("no-such-program",), Feeling.UNKNOWN, "exited with 127"),
+    (("kill -9 $$",), Feeling.UNKNOWN, "was ended by signal 9"),
+    (('test "$1 $2" = "-w 0.2" && ! test -t 0 && ! read line',), Feeling.GOOD, "exited with 0"),
+    (("head -c 300000 /dev/zero", "exit 0"), Feeling.GOOD, "exited with 0"),
+])  # fmt: skip
 def test_a_command_says_by_its_exit_code(tmp_path: Path, lines: tuple[str, ...], feeling: Feeling, seen: str) -> None:
     reading = command(tmp_path, *lines).ask()
     assert reading.feeling is feeling

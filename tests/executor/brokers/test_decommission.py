@@ -130,16 +130,12 @@ def test_replicas_that_may_stay_are_not_drained_but_named() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("lists", "otherwise"),
-    [
-        ({}, Drain),
-        ({"arriving": {CANARY: OngoingReassignment((1, 3), (3,), ())}}, Await),
-        ({"leaving": {CANARY: leaving()}}, Await),
-        ({"replicas": ()}, Await),
-    ],
-    ids=["a replica", "one that arrives", "one that leaves", "a copy that is left"],
-)
+@pytest.mark.parametrize(("lists", "otherwise"), [
+    ({}, Drain),
+    ({"arriving": {CANARY: OngoingReassignment((1, 3), (3,), ())}}, Await),
+    ({"leaving": {CANARY: leaving()}}, Await),
+    ({"replicas": ()}, Await),
+], ids=["a replica", "one that arrives", "one that leaves", "a copy that is left"])  # fmt: skip
 def test_only_what_may_stay_is_left_out(lists: dict[str, Any], otherwise: type[Step]) -> None:
     emptied = with_canary(Cluster(value="*", replicas=set()).read, **lists)
     assert type(Decommission(may_stay=MAY_STAY).next_step(emptied)) is Finished
@@ -215,13 +211,10 @@ def test_moves_of_others_end_before_a_broker_is_cordoned_and_drained(value: str 
     assert str(steps[0]) == "wait: no run of this state directory accounts for the reassignment of t-0"
 
 
-@pytest.mark.parametrize(
-    "move",
-    [
-        pytest.param(leaving(to=9), id="its destination is not live"),
-        pytest.param(OngoingReassignment((1, 2, 3), (3,), (3,)), id="it was overridden"),
-    ],
-)
+@pytest.mark.parametrize("move", [
+    pytest.param(leaving(to=9), id="its destination is not live"),
+    pytest.param(OngoingReassignment((1, 2, 3), (3,), (3,)), id="it was overridden"),
+])  # fmt: skip
 def test_a_reassignment_that_can_never_end_is_not_waited_for(move: OngoingReassignment) -> None:
     found = Cluster(value="*").read
     stuck = Readings(found.live, (replace(found.brokers[0], leaving={tp(0): move}),))
@@ -268,15 +261,11 @@ UNREAD = with_dirs(log_dir("/d1", FAILED))
 UNLISTED = with_dirs()
 
 
-@pytest.mark.parametrize(
-    ("found", "proof"),
-    [
-        (PARTLY_READ, "/d1 holds nothing, /d2 (KAFKA_STORAGE_ERROR) could not be read, so what is there is not known"),
-        (UNREAD, "/d1 (KAFKA_STORAGE_ERROR) could not be read, so what is there is not known"),
-        (UNLISTED, "its log directories could not be read, so what is there is not known"),
-    ],
-    ids=["one of two", "the only one", "none is listed"],
-)
+@pytest.mark.parametrize(("found", "proof"), [
+    (PARTLY_READ, "/d1 holds nothing, /d2 (KAFKA_STORAGE_ERROR) could not be read, so what is there is not known"),
+    (UNREAD, "/d1 (KAFKA_STORAGE_ERROR) could not be read, so what is there is not known"),
+    (UNLISTED, "its log directories could not be read, so what is there is not known"),
+], ids=["one of two", "the only one", "none is listed"])  # fmt: skip
 def test_a_broker_with_an_unread_directory_is_not_called_empty(found: Readings, proof: str) -> None:
     looked_twice = Decommission(unread=found.unread_log_dirs)
     assert str(looked_twice.next_step(found)) == (

@@ -25,15 +25,12 @@ GOOD, BAD, UNKNOWN = (ClientAnswer("p99", feeling, f"it is {feeling}") for feeli
 MINUTE_MS = 60_000
 
 
-@pytest.mark.parametrize(
-    ("text", "query"),
-    [
-        ("a < 0.2", ClientQuery("a", Comparison.LESS, 0.2)),
-        ("a<=5", ClientQuery("a", Comparison.AT_MOST, 5.0)),
-        ("sum(a > 3) by (b)\n>= 1e-3 ", ClientQuery("sum(a > 3) by (b)", Comparison.AT_LEAST, 0.001)),
-        ("a > -1", ClientQuery("a", Comparison.MORE, -1.0)),
-    ],
-)
+@pytest.mark.parametrize(("text", "query"), [
+    ("a < 0.2", ClientQuery("a", Comparison.LESS, 0.2)),
+    ("a<=5", ClientQuery("a", Comparison.AT_MOST, 5.0)),
+    ("sum(a > 3) by (b)\n>= 1e-3 ", ClientQuery("sum(a > 3) by (b)", Comparison.AT_LEAST, 0.001)),
+    ("a > -1", ClientQuery("a", Comparison.MORE, -1.0)),
+])  # fmt: skip
 def test_a_condition_is_split_at_its_last_comparison(text: str, query: ClientQuery) -> None:
     assert ClientQuery.parse(text) == query
 
@@ -44,20 +41,17 @@ def test_a_condition_without_a_comparison_with_a_number_is_refused(text: str) ->
         ClientQuery.parse(text)
 
 
-@pytest.mark.parametrize(
-    ("condition", "value", "feeling"),
-    [
-        ("a < 0.2", 0.1, Feeling.GOOD),
-        ("a < 0.2", 0.2, Feeling.BAD),
-        ("a <= 0.2", 0.2, Feeling.GOOD),
-        ("a > 5", 4.0, Feeling.BAD),
-        ("a < 0.2", float("nan"), Feeling.UNKNOWN),
-        ("a < 0.2", float("inf"), Feeling.BAD),
-        ("a < 0.2", float("-inf"), Feeling.UNKNOWN),
-        ("a > 5", float("inf"), Feeling.UNKNOWN),
-        ("a > 5", float("-inf"), Feeling.BAD),
-    ],
-)
+@pytest.mark.parametrize(("condition", "value", "feeling"), [
+    ("a < 0.2", 0.1, Feeling.GOOD),
+    ("a < 0.2", 0.2, Feeling.BAD),
+    ("a <= 0.2", 0.2, Feeling.GOOD),
+    ("a > 5", 4.0, Feeling.BAD),
+    ("a < 0.2", float("nan"), Feeling.UNKNOWN),
+    ("a < 0.2", float("inf"), Feeling.BAD),
+    ("a < 0.2", float("-inf"), Feeling.UNKNOWN),
+    ("a > 5", float("inf"), Feeling.UNKNOWN),
+    ("a > 5", float("-inf"), Feeling.BAD),
+])  # fmt: skip
 def test_a_value_is_good_only_if_it_is_finite_and_as_it_is_to_be(
     condition: str, value: float, feeling: Feeling
 ) -> None:
@@ -91,17 +85,14 @@ def test_a_guard_needs_a_query_or_a_command_and_queries_an_address() -> None:
     assert ClientGuard(command=("./check", "-v")).sources == ("`./check -v`",)
 
 
-@pytest.mark.parametrize(
-    ("url", "why"),
-    [
-        ("prometheus:9090", "is no address"),
-        ("ftp://prometheus", "is no address"),
-        ("https://prometheus:port", "is no address"),
-        ("https://prometheus/?token=1", "is no address"),
-        ("https://ops:secret@prometheus", "takes no user and password"),
-        ("http://prometheus:9090", "would carry the login without TLS"),
-    ],
-)
+@pytest.mark.parametrize(("url", "why"), [
+    ("prometheus:9090", "is no address"),
+    ("ftp://prometheus", "is no address"),
+    ("https://prometheus:port", "is no address"),
+    ("https://prometheus/?token=1", "is no address"),
+    ("https://ops:secret@prometheus", "takes no user and password"),
+    ("http://prometheus:9090", "would carry the login without TLS"),
+])  # fmt: skip
 def test_an_address_that_would_tell_a_secret_is_refused(url: str, why: str) -> None:
     with pytest.raises(InputError, match=why):
         ClientGuard((P99,), url, login_file="/etc/login")

@@ -34,27 +34,21 @@ def missing(option):
     return f'Missing required argument "[{option}]"'
 
 
-@pytest.mark.parametrize(
-    ("text", "action"),
-    [
-        (f"--bootstrap-server a:1 --generate --broker-list 101,102 {TOPICS}", Action.GENERATE),
-        (f"--bootstrap-server a:1 --generate --broker-list 1 {TOPICS} --disable-rack-aware", Action.GENERATE),
-        (f"--bootstrap-server a:1 --execute {PLAN}", Action.EXECUTE),
-        (f"--bootstrap-server a:1 --execute --throttle 100 {PLAN}", Action.EXECUTE),
-        (
-            f"--bootstrap-server a:1 --execute {PLAN} {EVERY_EXECUTE_OPTION}",
-            Action.EXECUTE,
-        ),
-        (f"--bootstrap-server a:1 --verify {PLAN}", Action.VERIFY),
-        (f"--bootstrap-server a:1 --verify {PLAN} --preserve-throttles", Action.VERIFY),
-        ("--bootstrap-server a:1 --list", Action.LIST),
-        ("--bootstrap-controller a:1 --list", Action.LIST),
-        (f"--bootstrap-server a:1 --cancel {PLAN} --preserve-throttles --timeout 5", Action.CANCEL),
-        (f"--bootstrap-controller a:1 --cancel {PLAN}", Action.CANCEL),
-        ("--bootstrap-server a:1 --cancel --all", Action.CANCEL),
-        ("--bootstrap-controller a:1 --cancel --all --output f --preserve-throttles --timeout 5", Action.CANCEL),
-    ],
-)
+@pytest.mark.parametrize(("text", "action"), [
+    (f"--bootstrap-server a:1 --generate --broker-list 101,102 {TOPICS}", Action.GENERATE),
+    (f"--bootstrap-server a:1 --generate --broker-list 1 {TOPICS} --disable-rack-aware", Action.GENERATE),
+    (f"--bootstrap-server a:1 --execute {PLAN}", Action.EXECUTE),
+    (f"--bootstrap-server a:1 --execute --throttle 100 {PLAN}", Action.EXECUTE),
+    (f"--bootstrap-server a:1 --execute {PLAN} {EVERY_EXECUTE_OPTION}", Action.EXECUTE),
+    (f"--bootstrap-server a:1 --verify {PLAN}", Action.VERIFY),
+    (f"--bootstrap-server a:1 --verify {PLAN} --preserve-throttles", Action.VERIFY),
+    ("--bootstrap-server a:1 --list", Action.LIST),
+    ("--bootstrap-controller a:1 --list", Action.LIST),
+    (f"--bootstrap-server a:1 --cancel {PLAN} --preserve-throttles --timeout 5", Action.CANCEL),
+    (f"--bootstrap-controller a:1 --cancel {PLAN}", Action.CANCEL),
+    ("--bootstrap-server a:1 --cancel --all", Action.CANCEL),
+    ("--bootstrap-controller a:1 --cancel --all --output f --preserve-throttles --timeout 5", Action.CANCEL),
+])  # fmt: skip
 def test_what_belongs_together_is_accepted(text, action):
     assert chosen(text) is action
 
@@ -84,46 +78,40 @@ def test_two_kinds_of_bootstrap_address_are_one_too_many(action):
     assert refusal(f"--{action} --bootstrap-server a:1 --bootstrap-controller b:1") == ONE_BOOTSTRAP
 
 
-@pytest.mark.parametrize(
-    ("text", "option"),
-    [
-        ("--execute", "reassignment-json-file"),
-        ("--verify", "reassignment-json-file"),
-        ("--cancel --preserve-throttles", "reassignment-json-file"),
-        ("--cancel --output f", "reassignment-json-file"),
-        ("--generate", "topics-to-move-json-file"),
-        ("--generate --broker-list 1", "topics-to-move-json-file"),
-        (f"--generate {TOPICS}", "broker-list"),
-        ("--execute --broker-list 1", "reassignment-json-file"),
-    ],
-)
+@pytest.mark.parametrize(("text", "option"), [
+    ("--execute", "reassignment-json-file"),
+    ("--verify", "reassignment-json-file"),
+    ("--cancel --preserve-throttles", "reassignment-json-file"),
+    ("--cancel --output f", "reassignment-json-file"),
+    ("--generate", "topics-to-move-json-file"),
+    ("--generate --broker-list 1", "topics-to-move-json-file"),
+    (f"--generate {TOPICS}", "broker-list"),
+    ("--execute --broker-list 1", "reassignment-json-file"),
+])  # fmt: skip
 def test_what_is_missing_is_named_before_what_is_misplaced(text, option):
     assert refusal(f"{text} --bootstrap-server a:1") == missing(option)
 
 
-@pytest.mark.parametrize(
-    ("text", "option"),
-    [
-        (f"--execute {PLAN} {TOPICS}", "topics-to-move-json-file"),
-        (f"--execute {PLAN} --broker-list 1", "broker-list"),
-        (f"--execute {PLAN} --preserve-throttles", "preserve-throttles"),
-        (f"--execute {PLAN} --all", "all"),
-        (f"--generate --broker-list 1 {TOPICS} --throttle 100", "throttle"),
-        (f"--generate --broker-list 1 {TOPICS} --throttle -1", "throttle"),
-        (f"--generate --broker-list 1 {TOPICS} {PLAN}", "reassignment-json-file"),
-        (f"--verify {PLAN} --broker-list 1", "broker-list"),
-        (f"--verify {PLAN} --throttle 100", "throttle"),
-        (f"--verify {PLAN} --timeout 1", "timeout"),
-        (f"--verify {PLAN} {TOPICS}", "topics-to-move-json-file"),
-        (f"--verify {PLAN} --additional", "additional"),
-        (f"--cancel {PLAN} --additional", "additional"),
-        (f"--cancel {PLAN} --throttle 1 --additional", "throttle"),
-        ("--cancel --all --throttle 1", "throttle"),
-        (f"--list {PLAN}", "reassignment-json-file"),
-        ("--list --preserve-throttles", "preserve-throttles"),
-        ("--list --output f", "output"),
-    ],
-)
+@pytest.mark.parametrize(("text", "option"), [
+    (f"--execute {PLAN} {TOPICS}", "topics-to-move-json-file"),
+    (f"--execute {PLAN} --broker-list 1", "broker-list"),
+    (f"--execute {PLAN} --preserve-throttles", "preserve-throttles"),
+    (f"--execute {PLAN} --all", "all"),
+    (f"--generate --broker-list 1 {TOPICS} --throttle 100", "throttle"),
+    (f"--generate --broker-list 1 {TOPICS} --throttle -1", "throttle"),
+    (f"--generate --broker-list 1 {TOPICS} {PLAN}", "reassignment-json-file"),
+    (f"--verify {PLAN} --broker-list 1", "broker-list"),
+    (f"--verify {PLAN} --throttle 100", "throttle"),
+    (f"--verify {PLAN} --timeout 1", "timeout"),
+    (f"--verify {PLAN} {TOPICS}", "topics-to-move-json-file"),
+    (f"--verify {PLAN} --additional", "additional"),
+    (f"--cancel {PLAN} --additional", "additional"),
+    (f"--cancel {PLAN} --throttle 1 --additional", "throttle"),
+    ("--cancel --all --throttle 1", "throttle"),
+    (f"--list {PLAN}", "reassignment-json-file"),
+    ("--list --preserve-throttles", "preserve-throttles"),
+    ("--list --output f", "output"),
+])  # fmt: skip
 def test_the_first_misplaced_option_is_named(text, option):
     action = text.split()[0].removeprefix("--")
     assert refusal(f"{text} --bootstrap-server a:1") == misplaced(option, action)

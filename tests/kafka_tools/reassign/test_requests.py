@@ -103,18 +103,15 @@ def test_broker_lists_are_split_as_java_splits(text, brokers):
     assert requests.parse_brokers(text) == brokers
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("1,1,2", "Broker list contains duplicate entries: [1]"),
-        ("5,2,3,4,5,2", "Broker list contains duplicate entries: [2, 5]"),
-        ("", 'For input string: ""'),
-        (",1", 'For input string: ""'),
-        ("0, 1", 'For input string: " 1"'),
-        ("2147483648", 'For input string: "2147483648"'),
-        ("1_0", 'For input string: "1_0"'),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), [
+    ("1,1,2", "Broker list contains duplicate entries: [1]"),
+    ("5,2,3,4,5,2", "Broker list contains duplicate entries: [2, 5]"),
+    ("", 'For input string: ""'),
+    (",1", 'For input string: ""'),
+    ("0, 1", 'For input string: " 1"'),
+    ("2147483648", 'For input string: "2147483648"'),
+    ("1_0", 'For input string: "1_0"'),
+])  # fmt: skip
 def test_wrong_broker_lists_are_refused(text, message):
     with pytest.raises(ToolError) as caught:
         requests.parse_brokers(text)
@@ -148,22 +145,14 @@ def plan_of(*rows):
     return Plan(tuple(PartitionAssignment(TopicPartition("foo", number), replicas) for number, replicas in rows))
 
 
-@pytest.mark.parametrize(
-    ("plan", "message"),
-    [
-        (plan_of(), "Partition reassignment list cannot be empty"),
-        (plan_of((0, ()), (0, (1, 1))), "Partition replica list cannot be empty"),
-        (
-            plan_of((1, (1,)), (0, (1, 1)), (1, (2,)), (0, (3,))),
-            "Partition reassignment contains duplicate topic partitions: foo-0,foo-1",
-        ),
-        (
-            plan_of((0, (0, 0)), (1, (1, 2)), (2, (4, 3, 3, 4))),
-            f"{DOUBLED}: foo-0 contains multiple entries for 0. foo-2 contains multiple entries for 3,4",
-        ),
-    ],
-    ids=["nothing", "no replicas", "partition twice", "broker twice"],
-)
+@pytest.mark.parametrize(("plan", "message"), [
+    (plan_of(), "Partition reassignment list cannot be empty"),
+    (plan_of((0, ()), (0, (1, 1))), "Partition replica list cannot be empty"),
+    (plan_of((1, (1,)), (0, (1, 1)), (1, (2,)), (0, (3,))),
+     "Partition reassignment contains duplicate topic partitions: foo-0,foo-1"),
+    (plan_of((0, (0, 0)), (1, (1, 2)), (2, (4, 3, 3, 4))),
+     f"{DOUBLED}: foo-0 contains multiple entries for 0. foo-2 contains multiple entries for 3,4"),
+], ids=["nothing", "no replicas", "partition twice", "broker twice"])  # fmt: skip
 def test_execute_checks_the_plan_in_kafkas_order(plan, message):
     with pytest.raises(ToolError) as caught:
         requests.check_executable(plan)

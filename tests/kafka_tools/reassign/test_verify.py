@@ -64,20 +64,13 @@ def test_an_empty_plan_has_only_a_heading():
 REPLICA = model.TopicPartitionReplica(1, "foo", 0)
 
 
-@pytest.mark.parametrize(
-    ("dirs", "is_settled", "expected"),
-    [
-        (ReplicaDirs("/t"), True, "Reassignment of replica foo-0-1 completed successfully."),
-        (ReplicaDirs("/c", "/t"), False, "Reassignment of replica foo-0-1 is still in progress."),
-        (ReplicaDirs("/c", "/f"), False, "Partition foo-0 on broker 1 is being moved to log dir /f instead of /t."),
-        (ReplicaDirs("/c"), True, "Partition foo-0 on broker 1 is not being moved from log dir /c to /t."),
-        (
-            ReplicaDirs(),
-            False,
-            f"Partition foo-0 is not found in any live log dir on broker 1. {OFFLINE}",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("dirs", "is_settled", "expected"), [
+    (ReplicaDirs("/t"), True, "Reassignment of replica foo-0-1 completed successfully."),
+    (ReplicaDirs("/c", "/t"), False, "Reassignment of replica foo-0-1 is still in progress."),
+    (ReplicaDirs("/c", "/f"), False, "Partition foo-0 on broker 1 is being moved to log dir /f instead of /t."),
+    (ReplicaDirs("/c"), True, "Partition foo-0 on broker 1 is not being moved from log dir /c to /t."),
+    (ReplicaDirs(), False, f"Partition foo-0 is not found in any live log dir on broker 1. {OFFLINE}"),
+])  # fmt: skip
 def test_directories_have_five_states(dirs, is_settled, expected):
     assert directory_move_sentence(REPLICA, "/t", dirs) == expected
     assert dirs.is_settled is is_settled
@@ -137,39 +130,26 @@ def rejected(message):
     return Rejected(message, api="AlterPartitionReassignments", code=38, name="INVALID_REPLICATION_FACTOR")
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (messages.started([FOO_0]), "Successfully started partition reassignment for foo-0"),
-        (messages.started([FOO_0, BAR_0]), "Successfully started partition reassignments for bar-0,foo-0"),
-        (messages.cancelled([FOO_0]), "Successfully cancelled partition reassignment for: foo-0"),
-        (messages.cancelled([FOO_1, FOO_0]), "Successfully cancelled partition reassignments for: foo-0,foo-1"),
-        (
-            messages.not_started({FOO_1: rejected("b"), BAR_0: rejected("a")}),
-            "Error reassigning partition(s):\nbar-0: a\nfoo-1: b",
-        ),
-        (messages.not_cancelled({FOO_1: rejected("b")}), "Error cancelling partition reassignment for:\nfoo-1: b"),
-        (
-            messages.not_cancelled({FOO_1: rejected("b"), BAR_0: rejected("a")}),
-            "Error cancelling partition reassignments for:\nbar-0: a\nfoo-1: b",
-        ),
-        (messages.rate_set("inter-broker", 1000), "The inter-broker throttle limit was set to 1000 B/s"),
-        (messages.clearing("broker", "broker", [3]), "Clearing broker-level throttles on broker 3"),
-        (messages.clearing("topic", "topic", ["a", "b"]), "Clearing topic-level throttles on topics a,b"),
-        (messages.clearing("topic", "topic", []), "Clearing topic-level throttles on topics "),
-        (
-            messages.directory_move_started(REPLICA, "/d1"),
-            "Successfully started moving log directory to /d1 for replica foo-0 with broker 1 ",
-        ),
-        (
-            messages.directory_moves_timed_out([REPLICA]),
-            "Timed out before log directory move could be started for: foo-0-1",
-        ),
-        (
-            messages.directory_moves_timed_out([REPLICA, model.TopicPartitionReplica(0, "foo", 1)]),
-            "Timed out before log directory moves could be started for: foo-1-0,foo-0-1",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), [
+    (messages.started([FOO_0]), "Successfully started partition reassignment for foo-0"),
+    (messages.started([FOO_0, BAR_0]), "Successfully started partition reassignments for bar-0,foo-0"),
+    (messages.cancelled([FOO_0]), "Successfully cancelled partition reassignment for: foo-0"),
+    (messages.cancelled([FOO_1, FOO_0]), "Successfully cancelled partition reassignments for: foo-0,foo-1"),
+    (messages.not_started({FOO_1: rejected("b"), BAR_0: rejected("a")}),
+     "Error reassigning partition(s):\nbar-0: a\nfoo-1: b"),
+    (messages.not_cancelled({FOO_1: rejected("b")}), "Error cancelling partition reassignment for:\nfoo-1: b"),
+    (messages.not_cancelled({FOO_1: rejected("b"), BAR_0: rejected("a")}),
+     "Error cancelling partition reassignments for:\nbar-0: a\nfoo-1: b"),
+    (messages.rate_set("inter-broker", 1000), "The inter-broker throttle limit was set to 1000 B/s"),
+    (messages.clearing("broker", "broker", [3]), "Clearing broker-level throttles on broker 3"),
+    (messages.clearing("topic", "topic", ["a", "b"]), "Clearing topic-level throttles on topics a,b"),
+    (messages.clearing("topic", "topic", []), "Clearing topic-level throttles on topics "),
+    (messages.directory_move_started(REPLICA, "/d1"),
+     "Successfully started moving log directory to /d1 for replica foo-0 with broker 1 "),
+    (messages.directory_moves_timed_out([REPLICA]), "Timed out before log directory move could be started for: foo-0-1",
+     ),
+    (messages.directory_moves_timed_out([REPLICA, model.TopicPartitionReplica(0, "foo", 1)]),
+     "Timed out before log directory moves could be started for: foo-1-0,foo-0-1"),
+])  # fmt: skip
 def test_sentences_know_singular_and_plural_and_sort(text, expected):
     assert text == expected

@@ -76,19 +76,10 @@ def test_a_kafka_source_of_another_line_is_refused_before_spark_starts() -> None
         session_settings(LOCAL_SPARK, {}, jars=[own, Path("/jars/spark-sql-kafka-0-10_2.13-3.5.1.jar")])
 
 
-@pytest.mark.parametrize(
-    ("version", "text"),
-    [
-        (
-            "4.0.1",
-            "name the folder with org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0 and what it needs with --jars",
-        ),
-        (
-            "4.1.4",
-            "name the folder with org.apache.spark:spark-sql-kafka-0-10_2.13:4.1.1 and what it needs with --jars",
-        ),
-        ("4.9.0", "none is known for Spark 4.9 (known: 4.0, 4.1, 4.2): "),
-    ],
-)
+@pytest.mark.parametrize(("version", "text"), [
+    ("4.0.1", "name the folder with org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0 and what it needs with --jars"),
+    ("4.1.4", "name the folder with org.apache.spark:spark-sql-kafka-0-10_2.13:4.1.1 and what it needs with --jars"),
+    ("4.9.0", "none is known for Spark 4.9 (known: 4.0, 4.1, 4.2): "),
+])  # fmt: skip
 def test_each_line_of_spark_has_its_kafka_source(version: str, text: str) -> None:
     assert kafka_jars(line_of(version)).startswith(text)
