@@ -134,13 +134,6 @@ def test_incrementally_never_more_than_the_cap_are_in_flight(tool: ToolOnTwin) -
     assert _at_end(tool) == [(2, 1)] * 10
 
 
-def test_incrementally_a_slow_partition_holds_up_no_other(tool: ToolOnTwin) -> None:
-    hold(tool, FOO[0])
-    tool.execute(TARGETS, BatchOptions(3, is_incremental=True))
-    assert FOO[0] in tool.admin.list_partition_reassignments()
-    assert [key for batch in tool.batches for key in batch] == FOO
-
-
 @pytest.mark.parametrize(
     ("batches", "started"), [(BatchOptions(3, wait_timeout_ms=30_000), FOO[:3]),
                              (BatchOptions(3, is_incremental=True, wait_timeout_ms=30_000), FOO)],
@@ -230,13 +223,6 @@ def test_incrementally_a_partition_moved_away_by_others_ends_the_run(tool: ToolO
     assert said == "There is no active reassignment of partition foo-0, but replica set is 3,1 rather than 2,1."
     submitted = {key for batch in tool.batches for key in batch}
     assert unsubmitted == f"Not submitted: {','.join(map(str, FOO[len(submitted) :]))}"
-
-
-def test_a_partition_that_is_back_within_five_seconds_does_not_end_the_run(tool: ToolOnTwin) -> None:
-    _move_by_others(tool, (3, 1), after_ms=50)
-    _move_by_others(tool, (2, 1), after_ms=4_500)
-    tool.execute(dict.fromkeys(FOO[:2], (2, 1)), BatchOptions(1, poll_interval_ms=100))
-    assert tool.batches == [(FOO[0],), (FOO[1],)]
 
 
 def test_each_partition_has_five_seconds_of_its_own(tool: ToolOnTwin) -> None:

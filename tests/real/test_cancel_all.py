@@ -96,41 +96,6 @@ def test_everything_stops_and_the_file_starts_it_again(tool, run, tmp_path):
     ]
 
 
-def test_a_dry_run_shows_cancellations_and_changes_nothing(tool, run, tmp_path):
-    hold_everything(tool, run)
-    before = throttles(tool)
-    moving = tool.admin.list_partition_reassignments()
-    file = tmp_path / "now.json"
-    code, out = run("--cancel", "--all", "--dry-run", "--output", str(file))
-    assert code == 0
-    assert json.loads(out.split("\n")[2]) == json.loads(file.read_text())
-    assert "Successfully" not in out
-    assert (tool.admin.list_partition_reassignments().keys(), throttles(tool)) == (moving.keys(), before)
-    # The file cancels just what is in it, and is all that moves.
-    assert run("--cancel", PLAN, str(file))[0] == 0
-    assert tool.admin.list_partition_reassignments() == {}
-    wait_until(lambda: not throttles(tool), what="every broker to know that nothing is throttled")
-
-
-def test_a_file_that_is_there_is_not_overwritten_and_nothing_is_cancelled(tool, run, tmp_path):
-    hold_everything(tool, run)
-    file = tmp_path / "again.json"
-    file.write_text("precious")
-    code, out = run("--cancel", "--all", "--output", str(file))
-    assert code == 1
-    assert f"Error: {file} is already there; nothing was cancelled" in out
-    assert file.read_text() == "precious"
-    assert len(tool.admin.list_partition_reassignments()) == 2
-
-
-def test_throttles_stay_if_they_shall(tool, run):
-    hold_everything(tool, run)
-    before = throttles(tool)
-    assert before
-    assert run("--cancel", "--all", "--preserve-throttles")[0] == 0
-    assert throttles(tool) == before
-
-
 def test_controllers_cancel_reassignments_but_know_no_directories(tool, run):
     there = hold_everything(tool, run)
     code, out = run("--cancel", "--all", via="--bootstrap-controller")
@@ -139,10 +104,3 @@ def test_controllers_cancel_reassignments_but_know_no_directories(tool, run):
     assert not tool.admin.list_partition_reassignments()
     directories = tool.admin.describe_log_dirs([2])[2]
     assert [path.path for path in directories for copy in path.replicas if copy.is_future] == [there]
-
-
-@pytest.mark.usefixtures("calm")
-def test_an_idle_cluster_has_nothing_to_cancel(tool, run, tmp_path):
-    code, out = run("--cancel", "--all", "--output", str(tmp_path / "again.json"), "--preserve-throttles")
-    assert (code, out) == (0, "No partition reassignments found.\n")
-    assert not (tmp_path / "again.json").exists()

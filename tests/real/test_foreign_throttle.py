@@ -18,7 +18,6 @@ from kreassign.model.throttle import (
     FOLLOWER_THROTTLED_REPLICAS,
     LEADER_THROTTLED_RATE,
     LEADER_THROTTLED_REPLICAS,
-    TOPIC_THROTTLES,
 )
 from testbed import ClusterSpec, KafkaCluster
 from testbed.fork_server import Forked
@@ -75,10 +74,6 @@ def configs(cluster: KafkaCluster, kind: str, name: str | None, *change: str) ->
     words = ("--alter", "--entity-type", kind, *entity, *change)
     done = cluster.java_tool(config_tool(cluster.version), "--bootstrap-server", cluster.bootstrap_servers, *words)
     assert done.exit_code == 0, done
-
-
-def delete_configs(cluster: KafkaCluster, kind: str, name: str, keys: tuple[str, ...]) -> None:
-    configs(cluster, kind, name, "--delete-config", ",".join(keys))
 
 
 def shown_everywhere(cluster: KafkaCluster, rate: str | None) -> None:
@@ -139,42 +134,6 @@ def test_a_run_whose_throttle_others_remove_does_not_end_well(
     assert "throttled to 100 kB/s per broker, but not all the time" in stdout
     assert (len(begun(tmp_path)), sent_in_doubt(tmp_path)) == (1, [])
     assert sum(move["bytes_copied"] for move in begun(tmp_path)) <= len(AWAY[0]) * HELD * 1.1
-    assert throttles(kafka, topic_name) == {}
-
-
-def test_a_throttle_deleted_by_hand_and_set_again_ends_well(
-    kafka: KafkaCluster, topic_name: str, tmp_path: Path
-) -> None:
-    process = one_by_one(kafka, tmp_path, topic_name)
-    delete_configs(kafka, "brokers", "2", BROKER_THROTTLES[:2])
-    delete_configs(kafka, "topics", topic_name, TOPIC_THROTTLES)
-    wait_until(lambda: bool(verdicts(tmp_path)), what="the run to tell of its throttle")
-    steer(tmp_path, "throttle", "5MB/s")
-    stdout = end_of(process)
-    assert "foreign-throttle (over, from " in stdout
-    assert "throttled to 5 MB/s per broker, but not all the time" in stdout
-    assert sent_in_doubt(tmp_path) == []
-    assert throttles(kafka, topic_name) == {}
-    assert not [one for one in verified(kafka, tmp_path)["findings"] if one["kind"] == "throttle"]
-
-
-def test_a_throttle_deleted_during_death_is_told_and_holds(
-    kafka: KafkaCluster, topic_name: str, tmp_path: Path
-) -> None:
-    process = one_by_one(kafka, tmp_path, topic_name)
-    process.kill()
-    process.communicate()
-    found = status(tmp_path)
-    assert found is not None
-    before = len(begun(tmp_path))
-    delete_configs(kafka, "topics", topic_name, TOPIC_THROTTLES)
-    process = start_run(kafka, tmp_path, "resume", found["run_id"])
-    wait_until(lambda: bool(verdicts(tmp_path)), what="the run to tell of its throttle")
-    assert len(begun(tmp_path)) == before
-    steer(tmp_path, "throttle", "5MB/s")
-    stdout = end_of(process)
-    assert "someone else had changed a throttle when the run was resumed" in stdout
-    assert "throttled to 5 MB/s per broker, but not all the time" in stdout
     assert throttles(kafka, topic_name) == {}
 
 
@@ -281,22 +240,6 @@ def test_beside_foreign_moves_one_rate_and_leftovers_go_on_request(
     second = tmp_path / "second"
     found = run_to_the_end(kafka, second, back, "--throttle", "50MB/s", "--adopt", "remove")
     assert (found["state"], found["problems"], throttles(kafka, topic_name)) == ("done", [], {})
-
-
-def test_an_entry_that_others_add_to_a_list_survives_the_run(
-    kafka: KafkaCluster, topic_name: str, tmp_path: Path
-) -> None:
-    loaded(kafka, topic_name, [(0, 1), (0, 1)], HELD, MEGABYTE)
-    plan = plan_file(tmp_path, topic_name, {0: (2, 1), 1: (3, 1)})
-    process = start_run(kafka, tmp_path, plan, "--throttle", HELD_RATE, "--max-moves", 1)
-    wait_for_copies(tmp_path)
-    topic = ConfigResource.topic(topic_name)
-    with client_of(kafka) as client:
-        client.incremental_alter_configs({topic: [ConfigChange.append(FOLLOWER_THROTTLED_REPLICAS, "99:3")]})
-    let_go(tmp_path)
-    end_of(process)
-    assert throttles(kafka, topic_name) == {f"{topic} {FOLLOWER_THROTTLED_REPLICAS}": "99:3"}
-    set_config(kafka, topic, FOLLOWER_THROTTLED_REPLICAS, None)
 
 
 @pytest.mark.thorough

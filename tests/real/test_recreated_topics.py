@@ -29,7 +29,6 @@ from tests.real.test_run import (
     leaders,
     loaded,
     plan_file,
-    run_to_the_end,
     throttles,
     wait_for_copies,
 )
@@ -84,35 +83,6 @@ def test_a_topic_recreated_during_a_run_stays_as_created(kafka: KafkaCluster, to
     recreate(kafka, topic_name, HOME)
     assert ANOTHER in end_of(process, exit_code=5)
     assert is_untouched(kafka, topic_name, HOME)
-    assert throttles(kafka, topic_name) == {}
-
-
-def test_a_resumed_run_leaves_a_recreated_topic_alone(kafka: KafkaCluster, topic_name: str, tmp_path: Path) -> None:
-    loaded(kafka, topic_name, list(HOME.values()), HELD, MEGABYTE)
-    process = start_run(
-        kafka, tmp_path, plan_file(tmp_path, topic_name, AWAY), "--throttle", HELD_RATE, "--max-moves", 1
-    )
-    run_id = wait_for_copies(tmp_path)
-    process.kill()
-    process.communicate()
-    recreate(kafka, topic_name, HOME)
-    found = run_to_the_end(kafka, tmp_path, "resume", run_id)
-    assert [(move["status"], ANOTHER in move["problem"]) for move in found["moves"]] == [("failed", True)] * 2
-    assert is_untouched(kafka, topic_name, HOME)
-    assert throttles(kafka, topic_name) == {}
-
-
-def test_a_rollback_leaves_a_topic_recreated_as_left_alone(
-    kafka: KafkaCluster, topic_name: str, tmp_path: Path
-) -> None:
-    loaded(kafka, topic_name, list(HOME.values()), 1_000)
-    found = run_to_the_end(kafka, tmp_path, plan_file(tmp_path, topic_name, AWAY), "--throttle", "5MB/s")
-    assert found["state"] == "done"
-    recreate(kafka, topic_name, AWAY)
-    undone = invoke(kafka, "rollback", "--yes", found["run_id"], "--state-dir", tmp_path / "state")
-    assert undone.exit_code == 5, undone.output
-    assert undone.output.count(ANOTHER) == len(AWAY)
-    assert is_untouched(kafka, topic_name, AWAY)
     assert throttles(kafka, topic_name) == {}
 
 

@@ -299,20 +299,6 @@ def test_an_interrupted_run_pauses_says_what_it_leaves_and_goes_on_later(
     assert throttles(kafka, topic_name) == {}
 
 
-def test_a_move_that_someone_cancels_fails_the_run_and_leaves_no_throttle(
-    kafka: KafkaCluster, topic_name: str, tmp_path: Path
-) -> None:
-    loaded(kafka, topic_name, [(0, 1)], HELD)
-    process = start_run(kafka, tmp_path, plan_file(tmp_path, topic_name, {0: (2, 1)}), "--throttle", HELD_RATE)
-    wait_for_copies(tmp_path)
-    with client_of(kafka) as client:
-        client.alter_partition_reassignments({TopicPartition(topic_name, 0): None}).raise_if_any()
-    stdout = end_of(process, exit_code=5)
-    assert "someone else cancelled or changed the move" in stdout
-    assert throttles(kafka, topic_name) == {}
-    assert assignments(kafka, topic_name) == {0: (1, 0)}  # a cancel gives the old brokers back, not their order
-
-
 def test_a_deleted_topic_ends_its_move_and_leaves_nothing_to_restore(
     kafka: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:

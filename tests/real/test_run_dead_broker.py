@@ -14,14 +14,10 @@ from kreassign.executor.journal import find_journals, read_events
 from kreassign.model import ConfigResource
 from testbed import ClusterSpec, KafkaCluster
 from testbed.records import verify_readable
-from testbed.waiting import wait_until
 from tests.real.run_processes import start_run
 from tests.real.test_run import (
-    HELD,
-    HELD_RATE,
     MEGABYTE,
     assignments,
-    client_of,
     loaded,
     plan_file,
     throttles,
@@ -31,35 +27,6 @@ from tests.real.test_run import (
 pytestmark = pytest.mark.usefixtures("calm")
 
 STEPS = (CancelIntended, MovesReplanned, SubmissionIntended, ThrottleIntended)
-
-
-def test_a_dead_destination_fails_its_move_and_loses_its_throttle(
-    kafka: KafkaCluster, topic_name: str, tmp_path: Path
-) -> None:
-    loaded(kafka, topic_name, [(0, 1), (1, 0)], HELD, 2 * MEGABYTE)
-    plan = plan_file(tmp_path, topic_name, {0: (3, 1), 1: (2, 0)})
-    reach = ("--bootstrap-controller", kafka.bootstrap_controllers, "--format", "json")
-    process = start_run(kafka, tmp_path, plan, "--throttle", HELD_RATE, "--give-up-after", "60s", *reach)
-    try:
-        wait_for_copies(tmp_path)
-        kafka.brokers[3].kill()
-        stdout, stderr = process.communicate(timeout=240)
-        assert process.returncode == 5, stderr
-        found = json.loads(stdout)
-        assert {move["partition"]: move["status"] for move in found["moves"]} == {0: "failed", 1: "complete"}
-        assert "destinations [3] had been down" in found["moves"][0]["problem"]
-        assert "broker 3 was down: the controller took the values that it had before the run" in found["problems"]
-        assert found["throttle_residue"] == []
-    finally:
-        process.kill()
-        process.communicate()
-        kafka.brokers[3].start()
-        kafka.wait_ready()
-    with client_of(kafka) as client:
-        wait_until(lambda: 3 in client.describe_cluster().broker_ids, what="broker 3 to be back")
-    assert throttles(kafka, topic_name) == {}
-    found_replicas = assignments(kafka, topic_name)
-    assert (set(found_replicas[0]), found_replicas[1]) == ({0, 1}, (2, 0))
 
 
 def test_replan_replaces_a_lost_destination_under_the_throttle(

@@ -47,12 +47,8 @@ class JavaTools:
     def run(self, main_class: str, *arguments: str, via: Endpoint = Endpoint.BROKER) -> Finished:
         """Run a tool to its end, told where brokers or controllers are."""
         option = "--bootstrap-server" if via is Endpoint.BROKER else "--bootstrap-controller"
-        return self.run_plainly(main_class, option, self.bootstrap[via], *arguments)
-
-    def run_plainly(self, main_class: str, *arguments: str) -> Finished:
-        """Run a tool to its end with these arguments and no others."""
         try:
-            return run_hosted(self._version, main_class, *arguments, timeout_s=TIMEOUT_S)
+            return run_hosted(self._version, main_class, option, self.bootstrap[via], *arguments, timeout_s=TIMEOUT_S)
         except (JarsMissing, JavaMissing) as missing:
             if os.environ.get(REQUIRE_VARIABLE):
                 raise

@@ -123,15 +123,6 @@ def test_what_is_under_way_forbids_another_plan_unless_it_is_additional(box: Jav
     assert of(box, number=1) == ((3, 0), {0, 3}, 3)
 
 
-def test_a_refused_partition_does_not_keep_the_others_from_moving(box: JavaTools) -> None:
-    plan = {"orders-0": [2], "orders-1": [3, 0]}
-    refused = failure(box.reassign("--execute", plan, "--disallow-replication-factor-change"))
-    assert refused.endswith("Error reassigning partition(s):\norders-0: The replication factor is changed from 2 to 1")
-    settle(box)
-    assert of(box, number=1)[0] == (3, 0)
-    assert of(box, number=0)[0] == (0, 1)
-
-
 def test_moves_between_log_directories(box: JavaTools) -> None:
     file = box.plan({"orders-0": [0, 1]}, {"orders-0": ["/data/0/d1", "any"]})
     arguments = ("--reassignment-json-file", file)
@@ -161,36 +152,6 @@ def settle_directories(box: JavaTools, path: str) -> None:
     wait_until(lambda: box.server.do(is_there), what=f"the copy in {path}")
 
 
-def test_a_replica_that_moves_lands_in_the_directory_of_the_plan(box: JavaTools) -> None:
-    file = box.plan({"orders-0": [2, 0]}, {"orders-0": ["/data/2/d1", "any"]})
-    started = success(box.run(REASSIGN, "--execute", "--reassignment-json-file", file))
-    assert "Successfully started moving log directory to /data/2/d1 for replica orders-0 with broker 2" in started
-    settle(box)
-    verified = success(box.run(REASSIGN, "--verify", "--reassignment-json-file", file))
-    assert "Reassignment of replica orders-0-2 completed successfully." in verified
-
-
-def test_a_proposal_names_only_the_brokers_that_were_given(box: JavaTools) -> None:
-    topics = box.file({"version": 1, "topics": [{"topic": "orders"}]})
-    shown = success(box.run(REASSIGN, "--generate", "--topics-to-move-json-file", topics, "--broker-list", "1,2,3"))
-    current, _, proposed = shown.partition("Proposed partition reassignment configuration\n")
-    assert '"replicas":[0,1],"log_dirs":["/data/0/d0","/data/1/d0"]' in current
-    for entry in json.loads(proposed)["partitions"]:
-        assert len(set(entry["replicas"])) == 2
-        assert set(entry["replicas"]) <= {1, 2, 3}
-
-
-def test_the_wrong_kind_of_node_is_distinguished(box: JavaTools) -> None:
-    brokers, controller = (box.bootstrap[kind] for kind in (Endpoint.BROKER, Endpoint.CONTROLLER))
-    mixed_up = box.run_plainly(REASSIGN, "--bootstrap-controller", brokers, "--list")
-    assert "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER" in (
-        failure(mixed_up)
-    )
-    assert "The node does not support METADATA" in failure(
-        box.run_plainly(REASSIGN, "--bootstrap-server", controller, "--list")
-    )
-
-
 # kafka-leader-election
 
 
@@ -202,33 +163,6 @@ def test_preferred_leaders_are_elected_where_they_can_be(box: JavaTools) -> None
     assert {of(box, number=number)[2] for number in (0, 1)} == {1, 2}
     again = box.run(ELECT, "--election-type", "preferred", "--topic", "orders", "--partition", "0")
     assert success(again) == "Valid replica already elected for partitions orders-0"
-
-
-def test_a_preferred_leader_that_is_down_is_not_elected(box: JavaTools) -> None:
-    success(box.reassign("--execute", {"orders-0": [1, 0]}))
-    box.server.do(lambda asked: asked.stop(1))
-    finished = box.run(ELECT, "--election-type", "preferred", "--topic", "orders", "--partition", "0")
-    assert finished.exit_code == 1
-    assert "Error completing leader election (PREFERRED) for partition: orders-0: " in finished.stdout
-    assert "PreferredLeaderNotAvailableException: The preferred leader was not available." in finished.stdout
-    assert "1 replica(s) could not be elected" in finished.stderr
-
-
-def test_an_unclean_election_gives_a_leader_to_a_partition_without_one(tmp_path: Path) -> None:
-    asked = twin({"orders": [[0, 1]]})
-    asked.crash(1)
-    asked.advance(20_000)
-    asked.stop(0)
-    asked.start(1)
-    asked.advance(5_000)
-    assert partition(asked, "orders")[2] == -1
-    with serving(asked) as server:
-        box = JavaTools(server, tmp_path)
-        elections = box.file({"partitions": [{"topic": "orders", "partition": 0}]})
-        elected = box.run(ELECT, "--election-type", "unclean", "--path-to-json-file", elections)
-        assert success(elected) == "Successfully completed leader election (UNCLEAN) for partitions orders-0"
-        assert not server.server.failures
-    assert partition(asked, "orders")[1:] == ({1}, 1)
 
 
 # kafka-topics
@@ -254,13 +188,6 @@ def test_a_move_shows_in_the_description_of_its_topic(box: JavaTools) -> None:
     moving = "Partition: 0\tLeader: 0\tReplicas: 2,0,1\tIsr: 0,1\tAdding Replicas: 2\tRemoving Replicas: 1\t"
     assert moving in described
     assert success(box.run(TOPICS, "--describe", "--under-replicated-partitions")) == ""
-
-
-def test_what_a_dead_broker_leaves_behind_is_described(box: JavaTools) -> None:
-    box.server.do(lambda asked: asked.stop(1))
-    described = success(box.run(TOPICS, "--describe", "--under-replicated-partitions"))
-    assert "Partition: 0\tLeader: 0\tReplicas: 0,1\tIsr: 0\t" in described
-    assert "Partition: 1\tLeader: 2\tReplicas: 1,2\tIsr: 2\t" in described
 
 
 # Another release of the tools, and older releases of the twin
