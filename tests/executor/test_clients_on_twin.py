@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.client_guard import ClientAnswer, ClientGuard, ClientQuery, Feeling
+from kreassign.executor.client_guard import ClientAnswer, ClientGuard, ClientQuery
 from kreassign.executor.events import (
-    CancelRequested,
     Event,
     RunStarted,
     SubmissionIntended,
@@ -118,26 +117,12 @@ def test_what_is_unknown_holds_the_run_and_leaves_its_rate(rig: TwinRig, nothing
     assert any("p99 < 0.2 could not be read" in problem for problem in found.problems)
 
 
-def test_a_run_begins_held_while_nobody_asks_its_clients(rig: TwinRig) -> None:
-    rig.ask_after(60, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
-    found = rig.run(prepared(rig))
-    assert (found.state, seconds_of(rig, SubmissionIntended)) == ("cancelled", [])
-    assert any("it was not asked" in problem for problem in found.problems)
-
-
 def test_a_throttle_that_an_operator_sets_meanwhile_wins(rig: TwinRig) -> None:
     feel(rig, lambda second: 0.3 if 30 < second < 400 else 0.1)
     rig.ask_after(130, lambda at_ms, number: ThrottleRequested(at_ms, number, 4 * RATE))
     found = rig.run(prepared(rig))
     assert (found.state, found.throttle_bytes_per_s, rig.throttles) == ("done", 4 * RATE, {})
     assert rates_set(rig.seen) == [RATE, RATE // 2, RATE // 4, 4 * RATE]
-
-
-def test_a_run_that_suffers_again_backs_off_from_what_the_operator_set(rig: TwinRig) -> None:
-    feel(rig, lambda second: 0.3 if 30 < second < 100 or 160 < second < 200 else 0.1)
-    rig.ask_after(75, lambda at_ms, number: ThrottleRequested(at_ms, number, 2 * RATE))
-    assert rig.run(prepared(rig)).state == "done"
-    assert rates_set(rig.seen)[:4] == [RATE, RATE // 2, 2 * RATE, RATE]
 
 
 def test_a_resumed_run_takes_the_guard_up_at_the_rate_it_had(rig: TwinRig) -> None:
@@ -177,13 +162,6 @@ def test_a_guard_that_cancels_is_held_at_most_by_what_is_unknown(rig: TwinRig) -
     assert rig.run(prepared(rig, Reaction.CANCEL)).state == "done"
 
 
-def test_a_guard_that_warns_slows_and_holds_nothing(rig: TwinRig) -> None:
-    feel(rig, lambda _: 0.3)
-    found = rig.run(prepared(rig, Reaction.WARN))
-    assert (found.state, rates_set(rig.seen)) == ("done", [RATE])
-    assert any("p99 is 0.3" in problem for problem in found.problems)
-
-
 def test_a_run_without_a_throttle_is_held_only(rig: TwinRig) -> None:
     feel(rig, lambda second: 0.3 if second < 100 else 0.1)
     found = rig.run(prepared(rig, throttle=None))
@@ -208,15 +186,6 @@ def test_a_throttle_that_follows_the_traffic_is_slowed_as_well(rig: TwinRig) -> 
     found = rig.run(started)
     assert (found.state, rig.throttles) == ("done", {})
     assert RATE // 2 in rates_set(rig.seen)
-
-
-def test_a_reading_is_journaled_as_it_was(rig: TwinRig) -> None:
-    feel(rig, lambda second: 0.3 if 30 < second < 70 else 0.1)
-    found = rig.run(prepared(rig))
-    assert read_history(rig.path()) == replace(found, progress=None)
-    assert ClientAnswer(str(P99), Feeling.BAD, "p99 is 0.3, and is to be < 0.2") in {
-        reading for event in rig.seen for reading in getattr(getattr(event, "health", None), "clients", ())
-    }
 
 
 def test_a_resumed_run_takes_another_guard_if_one_is_given(rig: TwinRig) -> None:

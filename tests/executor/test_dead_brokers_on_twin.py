@@ -85,22 +85,6 @@ def test_a_rate_that_is_changed_holds_at_once_for_those_that_are_up(rig: TwinRig
     assert (found.state, rig.throttles) == ("done", {})
 
 
-def test_a_throttle_set_while_a_broker_is_down_holds_for_all(
-    tmp_path: Path,
-) -> None:
-    rig = TwinRig(tmp_path, [[0, 1]], size_bytes=25_000 * RATE)
-    during: list[dict[str, str]] = []
-    rig.after(3, lambda: rig.twin.crash(1))
-    rig.ask_after(15, lambda at_ms, number: ThrottleRequested(at_ms, number, 100 * RATE))
-    rig.after(25, lambda: during.append(rates(rig)))
-    rig.after(30, lambda: rig.twin.start(1))
-    rig.after(65, lambda: during.append(rates(rig)))
-    found = rig.run(rig.prepared({0: (0, 2)}, throttle=None))
-    rate = str(100 * RATE)
-    assert during == [{"0 leader": rate, "2 follower": rate}, {"0 leader": rate, "1 leader": rate, "2 follower": rate}]
-    assert (found.state, rig.throttles) == ("done", {})
-
-
 def test_a_source_down_at_the_start_is_throttled_on_return(rig: TwinRig) -> None:
     rig.twin.crash(1)
     rig.transport.sleep(20)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.events import CancelIntended, CancelRequested, Event, SubmissionIntended, ThrottleRequested
+from kreassign.executor.events import CancelIntended, CancelRequested, Event, SubmissionIntended
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.history.run_history import history
 from kreassign.executor.progress import ProgressMeter
@@ -56,21 +56,6 @@ def test_a_draining_cancelled_run_gives_up_a_lost_destination(tmp_path: Path) ->
     assert "had been down for 60 s" in str(done.moves[0].problem)
     assert not rig.twin.metadata.reassigning
     assert set(rig.replicas[0]) == {0, 1}
-
-
-def test_a_returning_destination_of_a_draining_run_is_throttled(
-    tmp_path: Path,
-) -> None:
-    rig = TwinRig(tmp_path, [[0, 1]])
-    during: list[dict[str, str]] = []
-    rig.after(3, lambda: rig.twin.crash(2))
-    rig.ask_after(5, lambda at_ms, number: ThrottleRequested(at_ms, number, RATE // 10))
-    rig.ask_after(20, lambda at_ms, number: CancelRequested(at_ms, number, is_now=False))
-    rig.after(30, lambda: rig.twin.start(2))
-    rig.after(80, lambda: during.append(rig.throttles))
-    done = rig.run(rig.prepared({0: (2, 1)}, throttle=RATE // 16))
-    assert (done.state, rig.replicas, rig.throttles) == ("done", {0: (2, 1)}, {})
-    assert during[0]["broker 2 follower.replication.throttled.rate"] == str(RATE // 10)
 
 
 def test_copies_wait_for_a_destination_that_restarts(tmp_path: Path) -> None:
@@ -125,18 +110,6 @@ def test_a_run_gives_up_a_destination_after_the_chosen_time(tmp_path: Path) -> N
     assert done.ended_ms - done.started_ms > 300_000
     assert (done.state, set(rig.replicas[0])) == ("failed", {0, 1})
     assert "its destinations [2] had been down for 300 s; plan it again" in str(done.moves[0].problem)
-
-
-def test_no_time_is_told_while_a_destination_is_down(tmp_path: Path) -> None:
-    rig = TwinRig(tmp_path, [[0, 1]])
-    found = shown(rig)
-    rig.after(12, lambda: rig.twin.crash(2))
-    rig.after(40, lambda: rig.twin.start(2))
-    rig.run(rig.prepared({0: (2, 1)}, throttle=RATE // 4))
-    down = [progress for _, progress in found if progress.outlook]
-    assert down
-    assert {progress.measured.eta_s for progress in down} == {None}
-    assert any(progress.measured.eta_s for _, progress in found)
 
 
 def test_the_first_view_after_resume_has_the_copied_bytes(tmp_path: Path) -> None:

@@ -26,11 +26,11 @@ from kreassign.executor.guards import DEFAULTS, GuardName, Reaction
 from kreassign.executor.history.run_history import RollbackPlan, rollback_plan
 from kreassign.executor.state import RunView
 from kreassign.model import TopicPartition
-from kreassign.model.error_codes import INVALID_REPLICA_ASSIGNMENT, NOT_CONTROLLER
+from kreassign.model.error_codes import NOT_CONTROLLER
 from kreassign.model.pace import NO_LIMITS
 from kreassign.model.run import RunHistory
 from tests.executor.deaths import die
-from tests.executor.odd_port import OddPort, as_it_is, each_refused
+from tests.executor.odd_port import OddPort, each_refused
 from tests.executor.twin_runs import RATE, TwinRig, tp
 
 pytestmark = pytest.mark.thorough
@@ -155,19 +155,6 @@ def test_a_rollback_leaves_a_list_whose_last_step_others_made(rig: TwinRig) -> N
     assert (way_back(rig, run).plan.assignments, way_back(rig, run).skipped) == ((), (left,))
 
 
-def test_a_target_that_others_made_after_our_last_step_failed_is_theirs(rig: TwinRig) -> None:
-    target = (3, 2)
-    odd = OddPort(rig.client)
-    rig.odd_port = odd.port
-    started = rig.prepared({0: target}, throttle=FAST, pace=STEPWISE)
-    odd.answer("alter_partition_reassignments", as_it_is, each_refused(INVALID_REPLICA_ASSIGNMENT))
-    run = rig.run(started)
-    rig.client.alter_partition_reassignments({THEIRS: target}).raise_if_any()
-    rig.transport.sleep(120)
-    assert (run.state, rig.replicas[0], undone(rig, run)) == ("failed", target, set())
-    assert way_back(rig, run).skipped == ("t-0: its replicas are [3, 2], changed since by somebody else; look at it",)
-
-
 def test_a_move_of_others_to_a_lost_broker_is_not_planned_again(rig: TwinRig) -> None:
     run = run_beside(rig, stalled_s=200, replans=True)
     assert (run.state, rig.replicas) == ("done", TARGETS)
@@ -221,17 +208,6 @@ def test_a_move_that_kafka_refused_us_and_others_began_is_theirs(rig: TwinRig) -
     run = rig.run(started)
     assert moving(rig) == {THEIRS}
     assert THEIRS not in undone(rig, run)
-
-
-def test_a_move_that_kafka_refused_us_and_others_ended_is_theirs(rig: TwinRig) -> None:
-    def begin_and_end() -> None:
-        begin(rig)
-        rig.transport.sleep(60)
-
-    run = rig.run(refused_once(rig, begin_and_end))
-    assert (run.state, rig.replicas, undone(rig, run)) == ("done", TARGETS, {OURS})
-    assert MOVED in run.problems
-    assert [move.bytes_copied for move in run.moves] == [0, 50 * RATE]
 
 
 def cancel_and_begin_again(rig: TwinRig, *, is_stalled: bool, cancelled_s: float = 6) -> RunHistory:

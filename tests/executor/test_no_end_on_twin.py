@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kreassign.executor.eta import CALCULATING
-from kreassign.executor.events import CancelRequested, HoldRequested
+from kreassign.executor.events import CancelRequested
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.model import Batch
 from kreassign.model.pace import AtWindowEnd, Schedule, Window
@@ -106,13 +106,6 @@ def test_a_partition_in_flight_without_a_leader(tmp_path: Path) -> None:
     rig.after(40, lambda: rig.twin.start(0))
     rig.run(rig.prepared({0: (2,)}, throttle=RATE // 4))
     assert watched.reasons(30, 40) == ["t-0 has no leader, so there is nothing to copy from"]
-
-
-def test_holding_a_run_with_all_in_flight_delays_nothing(rig: TwinRig) -> None:
-    watched = Watched(rig)
-    rig.ask_after(3, HoldRequested)
-    rig.run(rig.prepared(AWAY, throttle=RATE // 2))
-    assert not [reason for reason in watched.reasons() if "operator" in reason]
 
 
 def window_in(rig: TwinRig, minutes: int, *, long_min: int = 1) -> Window:

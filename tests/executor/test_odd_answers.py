@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kreassign.errors import Unsupported
-from kreassign.executor.events import CancelRequested, Event
+from kreassign.executor.events import CancelRequested, Event, MovesSubmitted
 from kreassign.executor.state import RunView
 from kreassign.executor.state.attempts import LAST_WORD_MS
 from kreassign.model import Batch, ConfigChange, ConfigOperation, Topic

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kreassign.errors import OutcomeUnknown
-from kreassign.executor.events import CancelRequested, ThrottleRestored
+from kreassign.executor.events import ThrottleRestored
 from kreassign.executor.guards import NAMED, GuardName, Reaction
 from kreassign.executor.history.run_history import fold, history
 from kreassign.executor.journal import read_events
@@ -22,13 +22,11 @@ from kreassign.model import Batch, ConfigResource, TopicPartition
 from kreassign.model.run import RunHistory
 from kreassign.model.text import some_of
 from kreassign.model.throttle import LEADER_THROTTLED_RATE
-from tests.executor.odd_port import OddPort, as_it_is, each_refused, not_reached
+from tests.executor.odd_port import OddPort, as_it_is, not_reached
 from tests.executor.test_foreign_throttle_on_twin import ONE_BY_ONE, change
-from tests.executor.test_lease_on_twin import give_up, lease_of, take_over, with_offsets_topic
 from tests.executor.twin_runs import RATE, TwinRig
 
 AWAY = {0: (2, 1), 1: (3, 0)}
-NOT_AUTHORIZED = 29
 
 
 @pytest.fixture
@@ -115,17 +113,6 @@ def assert_over(found: RunHistory, text: str, *before: tuple[str, ...]) -> None:
 
 
 @pytest.mark.thorough
-def test_a_throttle_that_could_not_be_set_at_first(rig: TwinRig, odd: OddPort) -> None:
-    started = rig.prepared(AWAY, pace=ONE_BY_ONE)
-    during = told_at(rig, 16, 28)
-    rig.after(8, lambda: odd.answer_always("incremental_alter_configs", not_reached))
-    rig.after(30, lambda: odd.answer_always("incremental_alter_configs", as_it_is))
-    found = rig.run(started)
-    assert_over(found, "throttle settings could not be changed: could not connect", *during)
-    assert (found.state, rig.throttles) == ("done", {})
-
-
-@pytest.mark.thorough
 def test_a_throttle_that_could_not_be_restored_at_first(rig: TwinRig, odd: OddPort) -> None:
     failures = [not_reached]
     rig.listener = lambda _, run: (
@@ -151,40 +138,6 @@ def test_a_partition_about_which_nobody_answered(rig: TwinRig, odd: OddPort) -> 
     assert_over(
         found, "2 partitions (t-0, t-1) each is unknown: topic t could not be described: no answer in time", *during
     )
-
-
-@pytest.mark.thorough
-def test_a_partition_that_had_no_leader_when_it_was_to_start(tmp_path: Path) -> None:
-    rig = TwinRig(tmp_path, [[0]])
-    started = rig.prepared({0: (2,)})
-    rig.twin.crash(0)
-    rig.transport.sleep(15)
-    during = told_at(rig, 20)
-    rig.after(30, lambda: rig.twin.start(0))
-    found = rig.run(started)
-    assert_over(found, "t-0 had no leader when it was to start; nothing is sent before it has one", *during)
-    assert found.state == "done"
-
-
-@pytest.mark.thorough
-def test_a_cancellation_that_was_refused_at_first(rig: TwinRig, odd: OddPort) -> None:
-    started = rig.prepared(AWAY, throttle=RATE // 4)
-    odd.answer("alter_partition_reassignments", as_it_is, each_refused(NOT_AUTHORIZED))
-    rig.ask_after(5, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
-    found = rig.run(started)
-    assert_over(found, "2 partitions (t-0, t-1) each could not be cancelled: ")
-    assert found.state == "cancelled"
-
-
-@pytest.mark.thorough
-def test_a_lease_that_was_had_again(rig: TwinRig) -> None:
-    rig.lease = lease = lease_of(with_offsets_topic(rig), "run-1")
-    lease.take()
-    during = told_at(rig, 40)
-    rig.after(4, lambda: take_over(rig))
-    rig.after(60, lambda: give_up(rig))
-    found = rig.run(rig.prepared(AWAY, pace=ONE_BY_ONE))
-    assert_over(found, "nothing is changed until it is had again", *during)
 
 
 @pytest.mark.thorough

@@ -91,13 +91,6 @@ def submitted_ms(rig: TwinRig) -> int:
     return next(event.at_ms for event in rig.seen if isinstance(event, SubmissionIntended))
 
 
-def test_a_leader_that_is_silent_once_is_asked_again(rig: TwinRig, odd: OddPort) -> None:
-    whole = rig.prepared(AWAY)
-    odd.answer("describe_log_dirs", silent(0))
-    assert rig.prepared(AWAY).moves == whole.moves
-    assert whole.moves[0].size_bytes > 0
-
-
 def test_a_leader_that_stays_silent_is_stood_in_for_by_a_copy_in_sync(rig: TwinRig, odd: OddPort) -> None:
     whole = rig.prepared(AWAY)
     odd.answer_always("describe_log_dirs", silent(0))
@@ -301,13 +294,6 @@ def test_a_plan_that_would_refuse_producers_is_refused(tmp_path: Path) -> None:
     ):
         rig.prepared({0: (3,), 1: (3, 4)})
     assert rig.run(rig.prepared({1: (3, 4)})).state == "done"
-
-
-def test_with_consent_producers_are_refused_and_the_guard_does_not_hold(tmp_path: Path) -> None:
-    rig = TwinRig(tmp_path, [[0]])
-    rig.client.incremental_alter_configs({ConfigResource.topic("t"): [ConfigChange.set("min.insync.replicas", "2")]})
-    assert rig.run(rig.prepared({0: (3,)}, allows_producer_outage=True)).state == "done"
-    assert guard_words(rig) == []
 
 
 def test_a_min_isr_that_is_raised_during_a_run_holds_it(tmp_path: Path) -> None:
