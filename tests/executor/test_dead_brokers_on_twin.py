@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from kreassign.executor.events import ThrottleRequested, ThrottleRestored
@@ -14,11 +12,6 @@ pytestmark = pytest.mark.thorough
 
 SLOW = RATE // 8
 AWAY = {0: (2, 1), 1: (3, 0)}
-
-
-@pytest.fixture
-def rig(tmp_path: Path) -> TwinRig:
-    return TwinRig(tmp_path, [[0, 1], [1, 0]])
 
 
 def rates(rig: TwinRig) -> dict[str, str]:

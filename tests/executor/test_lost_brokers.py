@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import pytest
 
@@ -35,11 +34,6 @@ class ForgetfulControllers:
             name="BROKER_ID_NOT_REGISTERED",
         )
         return Batch({}, dict.fromkeys(changes, refusal))
-
-
-@pytest.fixture
-def rig(tmp_path: Path) -> TwinRig:
-    return TwinRig(tmp_path, [[0, 1], [1, 0]])
 
 
 def lost(rig: TwinRig) -> None:

@@ -28,11 +28,6 @@ AWAY = {0: (2, 1), 1: (3, 0)}
 OFF = dict.fromkeys(GuardName, Reaction.OFF)
 
 
-@pytest.fixture
-def rig(tmp_path: Path) -> TwinRig:
-    return TwinRig(tmp_path, [[0, 1], [1, 0]])
-
-
 class Watched:
     """Display of a run while it is executed: either a time or a reason."""
 

@@ -29,18 +29,6 @@ from tests.executor.twin_runs import RATE, TwinRig
 AWAY = {0: (2, 1), 1: (3, 0)}
 
 
-@pytest.fixture
-def rig(tmp_path: Path) -> TwinRig:
-    return TwinRig(tmp_path, [[0, 1], [1, 0]])
-
-
-@pytest.fixture
-def odd(rig: TwinRig) -> OddPort:
-    odd = OddPort(rig.client)
-    rig.odd_port = odd.port
-    return odd
-
-
 def test_a_thousand_partitions_with_the_same_reason_are_one_problem() -> None:
     run, names = Run(), [TopicPartition("t", number) for number in range(1_000)]
     for name in names:

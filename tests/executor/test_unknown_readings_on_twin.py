@@ -55,13 +55,6 @@ def rig(tmp_path: Path) -> TwinRig:
     return TwinRig(tmp_path, [[0, 1], [3, 4]])
 
 
-@pytest.fixture
-def odd(rig: TwinRig) -> OddPort:
-    port = OddPort(rig.client)
-    rig.odd_port = port.port
-    return port
-
-
 NO_ANSWER = Unreachable("no answer")
 
 

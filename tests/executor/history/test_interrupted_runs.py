@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from pathlib import Path
 
 import pytest
 
@@ -14,11 +13,6 @@ from kreassign.model.run import RunHistory
 from tests.executor.twin_runs import RATE, TwinRig
 
 AWAY = {0: (2, 1), 1: (3, 0)}
-
-
-@pytest.fixture
-def rig(tmp_path: Path) -> TwinRig:
-    return TwinRig(tmp_path, [[0, 1], [1, 0]])
 
 
 def left(rig: TwinRig) -> list[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from kreassign.executor.preflight import IllegalPlan, RunSettings, prepare, read_others
@@ -16,11 +14,6 @@ from tests.executor.twin_runs import TwinRig, tp
 pytestmark = pytest.mark.parametrize("behind", range(3))
 
 PLAN = Plan((PartitionAssignment(tp(0), (2, 1)),))
-
-
-@pytest.fixture
-def rig(tmp_path: Path) -> TwinRig:
-    return TwinRig(tmp_path, [[0, 1], [1, 0]])
 
 
 def test_a_list_that_others_changed_since_is_seen(rig: TwinRig, behind: int) -> None:

@@ -26,6 +26,7 @@ from kreassign.planner.tasks import (
     restore,
 )
 from tests.planner.small_problems import brokers, partition, plan, posed
+from tests.planner.tasks.test_ignore_dead_brokers import lists
 
 SILENT, BINDING = Closure.CORDONED, Closure.CORDONED | Closure.BINDING
 EVEN = (Band(DISK, 0.2), Band(REPLICAS))
@@ -34,14 +35,6 @@ EVEN = (Band(DISK, 0.2), Band(REPLICAS))
 def hosts(closure: Closure, *ids: int) -> list[BrokerFacts]:
     """Open brokers with these ids, and broker 4, which is closed."""
     return [*brokers(*ids), BrokerFacts(4, closure=closure)]
-
-
-def lists(problem: Problem) -> dict[int, list[int]]:
-    assignment = solve(problem).assignment
-    judged = evaluate(problem, assignment)
-    assert (judged.violations, judged.unfinished) == ((), ())
-    ids = problem.brokers.ids
-    return {number: [int(ids[place]) for place in one] for number, one in enumerate(assignment.lists())}
 
 
 @pytest.mark.parametrize(("cordons", "facts", "found"), [
