@@ -533,16 +533,13 @@ def test_what_is_copied_between_racks_and_what_it_costs_is_told(cluster: Path) -
 # What comes next
 
 
-@pytest.mark.parametrize(
-    ("words", "following"),
-    [
-        ("pareto", "plan pareto --snapshot {c} --out-dir plans"),
-        ("pareto --out-dir {d}", "run {d}/a.json --dry-run --bootstrap-server HOST:PORT"),
-        ("new-topic n --partitions 2 --replication-factor 2",
-         "plan new-topic --snapshot {c} n --partitions 2 --replication-factor 2 --out placement.json"),
-        ("partitions orders 9 --out {d}", "verify {d} --bootstrap-server HOST:PORT"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("words", "following"), [
+    ("pareto", "plan pareto --snapshot {c} --out-dir plans"),
+    ("pareto --out-dir {d}", "run {d}/a.json --dry-run --bootstrap-server HOST:PORT"),
+    ("new-topic n --partitions 2 --replication-factor 2",
+     "plan new-topic --snapshot {c} n --partitions 2 --replication-factor 2 --out placement.json"),
+    ("partitions orders 9 --out {d}", "verify {d} --bootstrap-server HOST:PORT"),
+])  # fmt: skip
 def test_what_answers_with_several_plans_or_places_names_the_next_command(
     cluster: Path, tmp_path: Path, words: str, following: str
 ) -> None:
@@ -575,16 +572,13 @@ class Seen(io.StringIO):
         return True
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("plan rebalance", "searching a plan"),
-        ("plan brokers-needed", "computing how many brokers carry the load"),
-        ("plan new-topic n --partitions 2 --replication-factor 2", "searching places for 2 partitions"),
-        ("plan partitions orders 9", "searching places for partitions of orders"),
-        ("rehearse PLAN --throttle 10MB/s", "rehearsing in virtual time"),
-    ],
-)
+@pytest.mark.parametrize(("words", "said"), [
+    ("plan rebalance", "searching a plan"),
+    ("plan brokers-needed", "computing how many brokers carry the load"),
+    ("plan new-topic n --partitions 2 --replication-factor 2", "searching places for 2 partitions"),
+    ("plan partitions orders 9", "searching places for partitions of orders"),
+    ("rehearse PLAN --throttle 10MB/s", "rehearsing in virtual time"),
+])  # fmt: skip
 def test_whoever_looks_is_told_what_goes_on(
     cluster: Path, monkeypatch: pytest.MonkeyPatch, words: str, said: str
 ) -> None:

@@ -66,22 +66,16 @@ def test_named_tuples_and_choices_keep_their_types() -> None:
     assert type(back.overrides[0].key.resource.type) is ResourceType
 
 
-@pytest.mark.parametrize(
-    ("kind", "text"),
-    [
-        ("Nonsense", "{}"),
-        ("StopRequested", "{"),
-        ("StopRequested", "{}"),
-        ("StopRequested", "[]"),
-        ("StopRequested", '{"at_ms":"5"}'),
-        ("StopRequested", '{"at_ms":true}'),
-        ("StopRequested", '{"at_ms":5,"more":1}'),
-        (
-            "ThrottleIntended",
-            '{"at_ms":5,"overrides":[{"key":[[3,"1"],"x"],"before":null,"value":"9","unconfirmed":[]}]}',
-        ),
-    ],
-)
+@pytest.mark.parametrize(("kind", "text"), [
+    ("Nonsense", "{}"),
+    ("StopRequested", "{"),
+    ("StopRequested", "{}"),
+    ("StopRequested", "[]"),
+    ("StopRequested", '{"at_ms":"5"}'),
+    ("StopRequested", '{"at_ms":true}'),
+    ("StopRequested", '{"at_ms":5,"more":1}'),
+    ("ThrottleIntended", '{"at_ms":5,"overrides":[{"key":[[3,"1"],"x"],"before":null,"value":"9","unconfirmed":[]}]}'),
+])  # fmt: skip
 def test_what_is_not_an_event_is_refused(kind: str, text: str) -> None:
     with pytest.raises(ValueError, match=kind):
         event_from_json(kind, text)

@@ -62,22 +62,17 @@ def test_an_unreadable_command_line_is_told_on_stderr(run):
     assert run("--bogus") == (1, "", said)
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ("", EMPTY),
-        ('{"partitions":', EMPTY),
-        ({"x": 1}, EMPTY),
-        ({"partitions": 5}, f"{JACKSON}Expected JSON array, received 5"),
-        ({"partitions": [{"partition": 0}]}, f"{JACKSON}No such field exists: `topic`"),
-        ({"partitions": [{"topic": "foo"}]}, f"{JACKSON}No such field exists: `partition`"),
-        ({"partitions": [{"topic": "foo", "partition": "0"}]}, f'{JACKSON}Expected `Int` value, received "0"'),
-        (
-            {"partitions": [{"topic": "foo", "partition": 0}] * 2},
-            "kafka.admin.AdminOperationException: Preferred replica election data contains duplicate partitions: foo-0",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("content", "said"), [
+    ("", EMPTY),
+    ('{"partitions":', EMPTY),
+    ({"x": 1}, EMPTY),
+    ({"partitions": 5}, f"{JACKSON}Expected JSON array, received 5"),
+    ({"partitions": [{"partition": 0}]}, f"{JACKSON}No such field exists: `topic`"),
+    ({"partitions": [{"topic": "foo"}]}, f"{JACKSON}No such field exists: `partition`"),
+    ({"partitions": [{"topic": "foo", "partition": "0"}]}, f'{JACKSON}Expected `Int` value, received "0"'),
+    ({"partitions": [{"topic": "foo", "partition": 0}] * 2},
+     "kafka.admin.AdminOperationException: Preferred replica election data contains duplicate partitions: foo-0"),
+])  # fmt: skip
 def test_a_bad_file_is_one_line_on_stderr(run, file, content, said):
     assert run(*SERVER, "--path-to-json-file", file(content)) == (1, "", f"{ESCAPED}{said}\n")
 

@@ -22,21 +22,18 @@ def rejected(api: str, code: int, item: object = None) -> Rejected:
     return Rejected("Request Request(processor=0, …)", api=api, code=code, name="DENIED", item=item)
 
 
-@pytest.mark.parametrize(
-    ("error", "operation", "resource"),
-    [
-        (rejected("ListPartitionReassignments", 31), "Describe", "--cluster"),
-        (rejected("DescribeLogDirs", 31, "broker 3"), "Describe", "--cluster"),
-        (rejected("ElectLeaders", 31), "Alter", "--cluster"),
-        (rejected("IncrementalAlterConfigs", 31, ConfigResource.broker(3)), "AlterConfigs", "--cluster"),
-        (rejected("IncrementalAlterConfigs", 29, ConfigResource.topic("t")), "AlterConfigs", "--topic t"),
-        (rejected("DescribeTopicPartitions", 29, "t"), "Describe", "--topic t"),
-        (rejected("FindCoordinator", 30, "kreassign-lease"), "Read", "--group kreassign-lease"),
-        (rejected("JoinGroup", 30, "kreassign-lease"), "Read", "--group kreassign-lease"),
-        (rejected("OffsetCommit", 29, TopicPartition("__consumer_offsets", 1)), "Read", "--topic __consumer_offsets"),
-        (rejected("ListOffsets", 29, TopicPartition("t", 1)), "Describe", "--topic t"),
-    ],
-)
+@pytest.mark.parametrize(("error", "operation", "resource"), [
+    (rejected("ListPartitionReassignments", 31), "Describe", "--cluster"),
+    (rejected("DescribeLogDirs", 31, "broker 3"), "Describe", "--cluster"),
+    (rejected("ElectLeaders", 31), "Alter", "--cluster"),
+    (rejected("IncrementalAlterConfigs", 31, ConfigResource.broker(3)), "AlterConfigs", "--cluster"),
+    (rejected("IncrementalAlterConfigs", 29, ConfigResource.topic("t")), "AlterConfigs", "--topic t"),
+    (rejected("DescribeTopicPartitions", 29, "t"), "Describe", "--topic t"),
+    (rejected("FindCoordinator", 30, "kreassign-lease"), "Read", "--group kreassign-lease"),
+    (rejected("JoinGroup", 30, "kreassign-lease"), "Read", "--group kreassign-lease"),
+    (rejected("OffsetCommit", 29, TopicPartition("__consumer_offsets", 1)), "Read", "--topic __consumer_offsets"),
+    (rejected("ListOffsets", 29, TopicPartition("t", 1)), "Describe", "--topic t"),
+])  # fmt: skip
 def test_a_refusal_names_the_permission_and_the_command_that_grants_it(
     error: Rejected, operation: str, resource: str
 ) -> None:
@@ -57,21 +54,18 @@ def test_a_refusal_names_the_principal_that_it_is_of() -> None:
     assert "--allow-principal User:ann --operation Read --topic t" in missing_permission("Read", ["t"], "User:ann")
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        rejected("ListPartitionReassignments", 41),
-        rejected("DescribeTopicPartitions", 29),
-        rejected("Fetch", 29, "t"),
-        rejected("JoinGroup", 30),
-        rejected("JoinGroup", 30, TopicPartition("t", 1)),
-        rejected("ListOffsets", 29, 7),
-        rejected("Fetch", 31),
-        Unreachable("no answer"),
-        ClusterError("31"),
-        ValueError("31"),
-    ],
-)
+@pytest.mark.parametrize("error", [
+    rejected("ListPartitionReassignments", 41),
+    rejected("DescribeTopicPartitions", 29),
+    rejected("Fetch", 29, "t"),
+    rejected("JoinGroup", 30),
+    rejected("JoinGroup", 30, TopicPartition("t", 1)),
+    rejected("ListOffsets", 29, 7),
+    rejected("Fetch", 31),
+    Unreachable("no answer"),
+    ClusterError("31"),
+    ValueError("31"),
+])  # fmt: skip
 def test_other_errors_keep_their_own_words(error: Exception) -> None:
     assert refused_permission(error) is None
 

@@ -21,23 +21,17 @@ def override(before: Brokers, first: Brokers, second: Brokers) -> Override:
     return Override(started, second)
 
 
-@pytest.mark.parametrize(
-    ("before", "first", "second", "sentence"),
-    [
-        # The list from before, submitted again, which looks like a way back.
-        ((0, 1), (2, 3), (0, 1), "it can never end (Kafka 4.3): brokers 2,3 would be both added and removed"),
-        ((0,), (3,), (0,), "it can never end (Kafka 4.3): broker 3 would be both added and removed"),
-        # Nothing is removed any more, so that what was to go goes.
-        ((0, 1), (2, 3), (2, 3, 0, 1), "it ends without the target's replicas on brokers 0,1"),
-        # Something new: the abandoned copy is one of the replicas, as far as a cancel knows.
-        (
-            (0,), (3, 1), (3, 2),
-            "copies for the former target stay on brokers 1,3 until it ends, even if cancelled",
-        ),
-        ((0, 1), (2, 3), (3, 2), ""),
-        ((0, 1), (2, 3), (2, 3), ""),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("before", "first", "second", "sentence"), [
+    # The list from before, submitted again, which looks like a way back.
+    ((0, 1), (2, 3), (0, 1), "it can never end (Kafka 4.3): brokers 2,3 would be both added and removed"),
+    ((0,), (3,), (0,), "it can never end (Kafka 4.3): broker 3 would be both added and removed"),
+    # Nothing is removed any more, so that what was to go goes.
+    ((0, 1), (2, 3), (2, 3, 0, 1), "it ends without the target's replicas on brokers 0,1"),
+    # Something new: the abandoned copy is one of the replicas, as far as a cancel knows.
+    ((0,), (3, 1), (3, 2), "copies for the former target stay on brokers 1,3 until it ends, even if cancelled"),
+    ((0, 1), (2, 3), (3, 2), ""),
+    ((0, 1), (2, 3), (2, 3), ""),
+])  # fmt: skip
 def test_each_risk_is_said(before: Brokers, first: Brokers, second: Brokers, sentence: str) -> None:
     found = override(before, first, second)
     assert str(found) == sentence

@@ -55,29 +55,23 @@ def test_target_and_sources_are_read_back_from_what_is_stored(
     assert not ongoing.can_never_complete
 
 
-@pytest.mark.parametrize(
-    ("replicas", "adding", "removing", "is_stuck"),
-    [
-        ((0, 1, 4, 5), (4, 5), (4, 5), True),  # a move undone by submitting the old list
-        ((1, 2, 3, 4), (4,), (3, 4), True),  # an override that adds nothing
-        ((2, 3, 0, 1), (2, 3), (0, 1), False),
-        ((1, 2, 3), (), (3,), False),
-    ],
-)
+@pytest.mark.parametrize(("replicas", "adding", "removing", "is_stuck"), [
+    ((0, 1, 4, 5), (4, 5), (4, 5), True),  # a move undone by submitting the old list
+    ((1, 2, 3, 4), (4,), (3, 4), True),  # an override that adds nothing
+    ((2, 3, 0, 1), (2, 3), (0, 1), False),
+    ((1, 2, 3), (), (3,), False),
+])  # fmt: skip
 def test_a_replica_both_adding_and_removing_can_never_complete(
     replicas: tuple[int, ...], adding: tuple[int, ...], removing: tuple[int, ...], is_stuck: bool
 ) -> None:
     assert OngoingReassignment(replicas, adding, removing).can_never_complete is is_stuck
 
 
-@pytest.mark.parametrize(
-    ("ongoing", "text"),
-    [
-        (OngoingReassignment((2, 3, 0), (3,), (0,)), "replicas: 2,3,0. adding: 3. removing: 0."),
-        (OngoingReassignment((2, 3), (3,), ()), "replicas: 2,3. adding: 3."),
-        (OngoingReassignment((2,), (), ()), "replicas: 2."),
-        (OngoingReassignment((2, 3), (), (2, 3)), "replicas: 2,3. removing: 2,3."),
-    ],
-)
+@pytest.mark.parametrize(("ongoing", "text"), [
+    (OngoingReassignment((2, 3, 0), (3,), (0,)), "replicas: 2,3,0. adding: 3. removing: 0."),
+    (OngoingReassignment((2, 3), (3,), ()), "replicas: 2,3. adding: 3."),
+    (OngoingReassignment((2,), (), ()), "replicas: 2."),
+    (OngoingReassignment((2, 3), (), (2, 3)), "replicas: 2,3. removing: 2,3."),
+])  # fmt: skip
 def test_an_ongoing_reassignment_reads_as_kafkas_tool_prints_it(ongoing: OngoingReassignment, text: str) -> None:
     assert str(ongoing) == text

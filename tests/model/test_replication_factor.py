@@ -26,26 +26,23 @@ def partition(replicas: str, isr: str, leader: int | None = None, **more: tuple[
     return Partition(T0, tuple(map(int, replicas)), in_sync, led, **more)
 
 
-@pytest.mark.parametrize(
-    ("replicas", "isr", "target", "is_refused"),
-    [
-        ("123", "123", "12", False),
-        ("123", "13", "13", False),
-        ("123", "13", "12", True),
-        ("123", "1", "23", True),
-        ("123", "1", "12", False),
-        ("123", "1", "24", False),  # the copy on 4 is in sync before anything goes
-        ("123", "12", "324", False),
-        ("123", "12", "34", True),
-        ("123", "12", "45", False),
-        ("123", "", "12", True),
-        ("123", "", "321", False),
-        ("123", "", "1234", False),
-        ("1234", "12", "34", True),
-        ("1234", "12", "13", True),
-        ("1234", "12", "12", False),
-    ],
-)
+@pytest.mark.parametrize(("replicas", "isr", "target", "is_refused"), [
+    ("123", "123", "12", False),
+    ("123", "13", "13", False),
+    ("123", "13", "12", True),
+    ("123", "1", "23", True),
+    ("123", "1", "12", False),
+    ("123", "1", "24", False),  # the copy on 4 is in sync before anything goes
+    ("123", "12", "324", False),
+    ("123", "12", "34", True),
+    ("123", "12", "45", False),
+    ("123", "", "12", True),
+    ("123", "", "321", False),
+    ("123", "", "1234", False),
+    ("1234", "12", "34", True),
+    ("1234", "12", "13", True),
+    ("1234", "12", "12", False),
+])  # fmt: skip
 def test_a_target_keeps_as_many_in_sync_as_it_can(replicas: str, isr: str, target: str, is_refused: bool) -> None:
     assert (lost_in_sync(partition(replicas, isr), tuple(map(int, target))) is not None) is is_refused
 
@@ -116,17 +113,14 @@ def test_many_partitions_are_counted() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("present", "target", "min_isr", "is_needed"),
-    [
-        (3, 2, {"t": 1}, True),
-        (2, 3, {"t": 2}, False),
-        (1, 2, {"t": 3}, True),
-        (1, 2, {}, True),
-        (2, 2, {"t": 3}, False),
-        (2, 2, {}, False),
-    ],
-)
+@pytest.mark.parametrize(("present", "target", "min_isr", "is_needed"), [
+    (3, 2, {"t": 1}, True),
+    (2, 3, {"t": 2}, False),
+    (1, 2, {"t": 3}, True),
+    (1, 2, {}, True),
+    (2, 2, {"t": 3}, False),
+    (2, 2, {}, False),
+])  # fmt: skip
 def test_consent_is_needed_for_less_than_is_known_to_be_enough(
     present: int, target: int, min_isr: dict[str, int], is_needed: bool
 ) -> None:

@@ -94,20 +94,13 @@ def test_many_partitions_spread_as_kafka_spreads_them() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("brokers", "replication_factor", "message"),
-    [
-        (alive(0, 1), 0, "Invalid replication factor 0: the replication factor must be positive."),
-        (alive(0, 1), -1, "Invalid replication factor -1: the replication factor must be positive."),
-        (fenced(0, 1, 2), 3, "All brokers are currently fenced, or have all their log directories cordoned."),
-        ([], 1, "All brokers are currently fenced, or have all their log directories cordoned."),
-        (
-            alive(10, 11, rack="1"),
-            3,
-            TOO_FEW,
-        ),
-    ],
-)
+@pytest.mark.parametrize(("brokers", "replication_factor", "message"), [
+    (alive(0, 1), 0, "Invalid replication factor 0: the replication factor must be positive."),
+    (alive(0, 1), -1, "Invalid replication factor -1: the replication factor must be positive."),
+    (fenced(0, 1, 2), 3, "All brokers are currently fenced, or have all their log directories cordoned."),
+    ([], 1, "All brokers are currently fenced, or have all their log directories cordoned."),
+    (alive(10, 11, rack="1"), 3, TOO_FEW),
+])  # fmt: skip
 def test_what_cannot_be_placed_is_refused_in_kafkas_words(
     brokers: list[UsableBroker], replication_factor: int, message: str
 ) -> None:

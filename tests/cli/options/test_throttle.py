@@ -39,16 +39,13 @@ def test_auto_takes_a_capacity_for_all_and_others_for_some() -> None:
     assert rates_text(ThrottleRates(None, (), auto)) == "what other traffic leaves of 100 MB/s per broker"
 
 
-@pytest.mark.parametrize(
-    ("given", "sentence"),
-    [
-        ({"throttle": "auto"}, "specify --broker-capacity RATE once"),
-        ({"throttle": "auto", "broker_capacity": (BrokerCapacity(3, 5),)}, "specify --broker-capacity RATE once"),
-        ({"throttle": "auto", "broker_capacity": (5, 6)}, "specify --broker-capacity RATE once"),
-        ({"throttle": 5, "broker_capacity": (5,)}, "are only for the throttle `auto`"),
-        ({"throttle_floor": 5}, "are only for the throttle `auto`"),
-    ],
-)
+@pytest.mark.parametrize(("given", "sentence"), [
+    ({"throttle": "auto"}, "specify --broker-capacity RATE once"),
+    ({"throttle": "auto", "broker_capacity": (BrokerCapacity(3, 5),)}, "specify --broker-capacity RATE once"),
+    ({"throttle": "auto", "broker_capacity": (5, 6)}, "specify --broker-capacity RATE once"),
+    ({"throttle": 5, "broker_capacity": (5,)}, "are only for the throttle `auto`"),
+    ({"throttle_floor": 5}, "are only for the throttle `auto`"),
+])  # fmt: skip
 def test_capacities_and_auto_go_together(given: dict[str, Any], sentence: str) -> None:
     with pytest.raises(click.UsageError, match=sentence):
         read(**given)
@@ -59,15 +56,12 @@ def test_a_broker_that_carries_everything_is_refused() -> None:
         capacity("none")
 
 
-@pytest.mark.parametrize(
-    ("rates", "text"),
-    [
-        (NO_THROTTLE, ""),
-        (ThrottleRates(50_000_000), "50 MB/s per broker"),
-        (ThrottleRates(50_000_000, (BrokerRate(3, None),)), "50 MB/s per broker, broker 3: no limit"),
-        (ThrottleRates(None, (BrokerRate(3, 20_000_000),)), "no limit, broker 3: 20 MB/s"),
-    ],
-)
+@pytest.mark.parametrize(("rates", "text"), [
+    (NO_THROTTLE, ""),
+    (ThrottleRates(50_000_000), "50 MB/s per broker"),
+    (ThrottleRates(50_000_000, (BrokerRate(3, None),)), "50 MB/s per broker, broker 3: no limit"),
+    (ThrottleRates(None, (BrokerRate(3, 20_000_000),)), "no limit, broker 3: 20 MB/s"),
+])  # fmt: skip
 def test_a_throttle_is_told_in_words(rates: ThrottleRates, text: str) -> None:
     assert rates_text(rates) == text
 

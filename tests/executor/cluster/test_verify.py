@@ -17,16 +17,13 @@ def test_a_cluster_that_is_as_planned_gives_no_finding() -> None:
     assert verify(PLAN, facts()) == ()
 
 
-@pytest.mark.parametrize(
-    ("found", "kind", "sentence"),
-    [
-        (facts(replicas=(2, 1)), FindingKind.REPLICAS, "t-0: replicas are [2, 1] and not [1, 2]"),
-        (facts(isr=(1,)), FindingKind.ISR, "t-0: not in sync: [2]; the ISR is [1]"),
-        (facts(leader=2), FindingKind.LEADER, "t-0: led by 2 and not by the preferred leader 1"),
-        (facts(leader=-1), FindingKind.LEADER, "t-0: led by nobody and not by the preferred leader 1"),
-        (Facts({}), FindingKind.MISSING, "t-0: there is no such partition"),
-    ],
-)
+@pytest.mark.parametrize(("found", "kind", "sentence"), [
+    (facts(replicas=(2, 1)), FindingKind.REPLICAS, "t-0: replicas are [2, 1] and not [1, 2]"),
+    (facts(isr=(1,)), FindingKind.ISR, "t-0: not in sync: [2]; the ISR is [1]"),
+    (facts(leader=2), FindingKind.LEADER, "t-0: led by 2 and not by the preferred leader 1"),
+    (facts(leader=-1), FindingKind.LEADER, "t-0: led by nobody and not by the preferred leader 1"),
+    (Facts({}), FindingKind.MISSING, "t-0: there is no such partition"),
+])  # fmt: skip
 def test_each_difference_is_a_finding(found: Facts, kind: FindingKind, sentence: str) -> None:
     (finding,) = verify(PLAN, found)
     assert (finding.kind, str(finding)) == (kind, sentence)
@@ -43,14 +40,11 @@ def test_a_partition_that_could_not_be_read_is_unknown_and_not_missing() -> None
     assert finding.kind is FindingKind.UNKNOWN
 
 
-@pytest.mark.parametrize(
-    ("wish", "present", "sentence"),
-    [
-        (None, "5", "broker 1: leader.replication.throttled.rate is '5' and should not be set"),
-        ("7", None, "broker 1: leader.replication.throttled.rate is not set and should be '7'"),
-        ("7", "5", "broker 1: leader.replication.throttled.rate is '5' and should be '7'"),
-    ],
-)
+@pytest.mark.parametrize(("wish", "present", "sentence"), [
+    (None, "5", "broker 1: leader.replication.throttled.rate is '5' and should not be set"),
+    ("7", None, "broker 1: leader.replication.throttled.rate is not set and should be '7'"),
+    ("7", "5", "broker 1: leader.replication.throttled.rate is '5' and should be '7'"),
+])  # fmt: skip
 def test_a_throttle_that_is_not_as_before_is_a_finding(wish: str | None, present: str | None, sentence: str) -> None:
     (finding,) = verify(Expectations({}, configs=(ConfigValue(RATE, wish),)), Facts({}, configs={RATE: present}))
     assert (finding.kind, str(finding)) == (FindingKind.THROTTLE, sentence)

@@ -72,23 +72,17 @@ def told(health: Health, *moves: Copying, first: Health = WELL, at_ms: int = 0) 
     return [(verdict.guard, verdict.seen) for verdict in evaluate(now, DEFAULTS)]
 
 
-@pytest.mark.parametrize(
-    ("health", "guard", "word"),
-    [
-        (Health((0, 1, 2), offline=Troubled.of([T0], NONE)), GuardName.OFFLINE, "1 partition has no leader"),
-        (Health((0, 1, 2), under_min_isr=Troubled.of([T0], NONE)), GuardName.MIN_ISR, "t-0"),
-        (Health((0, 1, 2), under_replicated=Troubled.of([T0], NONE)), GuardName.UNDER_REPLICATED, "t-0"),
-        (Health((0, 1)), GuardName.BROKER, "[2]"),
-        (
-            Health((0, 1, 2), log_dir_space=(LogDirSpace(2, "/d", 1_000, 49),)),
-            GuardName.DISK,
-            "/d of broker 2 has 49 B of 1 kB left",
-        ),
-        (Health((0, 1, 2), cordoned=(2,)), GuardName.CORDONED, "broker 2"),
-        (Health((0, 1, 2), foreign_moves=(T0,)), GuardName.FOREIGN_MOVE, "t-0"),
-        (Health((0, 1, 2), foreign_configs=(FOREIGN,)), GuardName.FOREIGN_THROTTLE, "broker 1"),
-    ],
-)
+@pytest.mark.parametrize(("health", "guard", "word"), [
+    (Health((0, 1, 2), offline=Troubled.of([T0], NONE)), GuardName.OFFLINE, "1 partition has no leader"),
+    (Health((0, 1, 2), under_min_isr=Troubled.of([T0], NONE)), GuardName.MIN_ISR, "t-0"),
+    (Health((0, 1, 2), under_replicated=Troubled.of([T0], NONE)), GuardName.UNDER_REPLICATED, "t-0"),
+    (Health((0, 1)), GuardName.BROKER, "[2]"),
+    (Health((0, 1, 2), log_dir_space=(LogDirSpace(2, "/d", 1_000, 49),)), GuardName.DISK,
+     "/d of broker 2 has 49 B of 1 kB left"),
+    (Health((0, 1, 2), cordoned=(2,)), GuardName.CORDONED, "broker 2"),
+    (Health((0, 1, 2), foreign_moves=(T0,)), GuardName.FOREIGN_MOVE, "t-0"),
+    (Health((0, 1, 2), foreign_configs=(FOREIGN,)), GuardName.FOREIGN_THROTTLE, "broker 1"),
+])  # fmt: skip
 def test_a_guard_tells_what_it_saw(health: Health, guard: GuardName, word: str) -> None:
     ((found, seen),) = told(health)
     assert found is guard

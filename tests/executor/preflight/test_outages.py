@@ -30,20 +30,15 @@ def present(rig: TwinRig) -> dict[TopicPartition, Partition]:
     return {one.topic_partition: one for one in rig.client.describe_topics(["t"])["t"].partitions}
 
 
-@pytest.mark.parametrize(
-    ("rates", "told"),
-    [
-        (AT_ONE, "in sync, at least 10 s under the throttle (the largest has 10 MB): while"),
-        (ThrottleRates(MEGABYTES // 60), "in sync, at least 10 min under the throttle (the largest has 10 MB): while"),
-        (ThrottleRates(2 * MEGABYTES, (BrokerRate(0, MEGABYTES),)), "in sync, at least 10 s under the throttle"),
-        (ThrottleRates(2 * MEGABYTES, (BrokerRate(2, MEGABYTES),)), "in sync, at least 10 s under the throttle"),
-        (ThrottleRates(), "for a time that is not known without a fixed throttle (the largest has 10 MB): while"),
-        (
-            ThrottleRates(adaptive=AdaptiveThrottle(MEGABYTES)),
-            "for a time that is not known without a fixed throttle (the largest has 10 MB): while",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("rates", "told"), [
+    (AT_ONE, "in sync, at least 10 s under the throttle (the largest has 10 MB): while"),
+    (ThrottleRates(MEGABYTES // 60), "in sync, at least 10 min under the throttle (the largest has 10 MB): while"),
+    (ThrottleRates(2 * MEGABYTES, (BrokerRate(0, MEGABYTES),)), "in sync, at least 10 s under the throttle"),
+    (ThrottleRates(2 * MEGABYTES, (BrokerRate(2, MEGABYTES),)), "in sync, at least 10 s under the throttle"),
+    (ThrottleRates(), "for a time that is not known without a fixed throttle (the largest has 10 MB): while"),
+    (ThrottleRates(adaptive=AdaptiveThrottle(MEGABYTES)),
+     "for a time that is not known without a fixed throttle (the largest has 10 MB): while"),
+])  # fmt: skip
 def test_locked_out_producers_are_told_with_topic_and_time(rates: ThrottleRates, told: str, tmp_path: Path) -> None:
     rig = locked_out(tmp_path)
     (sentence,) = read_outages(rig.client, TARGETS, present(rig), rates).sentences

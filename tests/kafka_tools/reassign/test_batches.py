@@ -109,21 +109,18 @@ def test_a_partition_on_its_target_but_out_of_sync_is_lagging() -> None:
 EXECUTE = "--bootstrap-server a:1 --execute --reassignment-json-file plan"
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("--reassignment-batch-size -1", "must not be negative, but is -1"),
-        ("--incremental", "Incremental partition reassignment requires reassignment-batch-size > 0"),
-        ("--incremental --reassignment-batch-size 0", "requires reassignment-batch-size > 0"),
-        ("--reassignment-batch-size 1 --reassignment-poll-interval-ms 0", "must be greater than 0, but is 0"),
-        (f"--reassignment-batch-size 1 --reassignment-poll-interval-ms {2**63 - 1}", "must be at most 2147483647, but"),
-        ("--reassignment-batch-size 1 --reassignment-poll-interval-ms -5", "must be greater than 0, but is -5"),
-        ("--reassignment-batch-size 1 --reassignment-wait-timeout-ms 0", "must be greater than 0, but is 0"),
-        ("--reassignment-poll-interval-ms 0", "must be greater than 0, but is 0"),
-        ("--reassignment-wait-timeout-ms 5", "requires reassignment-batch-size > 0"),
-        ("--reassignment-require-isr --reassignment-batch-size 0", "requires reassignment-batch-size > 0"),
-    ],
-)
+@pytest.mark.parametrize(("words", "message"), [
+    ("--reassignment-batch-size -1", "must not be negative, but is -1"),
+    ("--incremental", "Incremental partition reassignment requires reassignment-batch-size > 0"),
+    ("--incremental --reassignment-batch-size 0", "requires reassignment-batch-size > 0"),
+    ("--reassignment-batch-size 1 --reassignment-poll-interval-ms 0", "must be greater than 0, but is 0"),
+    (f"--reassignment-batch-size 1 --reassignment-poll-interval-ms {2**63 - 1}", "must be at most 2147483647, but"),
+    ("--reassignment-batch-size 1 --reassignment-poll-interval-ms -5", "must be greater than 0, but is -5"),
+    ("--reassignment-batch-size 1 --reassignment-wait-timeout-ms 0", "must be greater than 0, but is 0"),
+    ("--reassignment-poll-interval-ms 0", "must be greater than 0, but is 0"),
+    ("--reassignment-wait-timeout-ms 5", "requires reassignment-batch-size > 0"),
+    ("--reassignment-require-isr --reassignment-batch-size 0", "requires reassignment-batch-size > 0"),
+])  # fmt: skip
 def test_what_makes_no_sense_is_rejected_with_the_arguments(words: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         choose_action(parse(OPTIONS, f"{EXECUTE} {words}".split()))
@@ -169,15 +166,12 @@ def test_a_number_that_is_given_twice_is_a_wrong_usage(option: str, capsys: pyte
 
 
 @pytest.mark.parametrize("option", ["reassignment-batch-size", "incremental", "reassignment-poll-interval-ms"])
-@pytest.mark.parametrize(
-    "action",
-    [
-        "--list",
-        "--generate --topics-to-move-json-file t --broker-list 1",
-        "--verify --reassignment-json-file p",
-        "--cancel --reassignment-json-file p",
-    ],
-)
+@pytest.mark.parametrize("action", [
+    "--list",
+    "--generate --topics-to-move-json-file t --broker-list 1",
+    "--verify --reassignment-json-file p",
+    "--cancel --reassignment-json-file p",
+])  # fmt: skip
 def test_pacing_goes_with_execute_only(option: str, action: str) -> None:
     value = "" if option == "incremental" else "3"
     with pytest.raises(UsageError, match=rf"\[{option}\]\" can't be used with action"):

@@ -22,23 +22,17 @@ def test_other_places_stay_as_they_are() -> None:
     assert place(Path("/data"), "samples") == table_uri(Path("/data"), SAMPLES) == "/data/samples"
 
 
-@pytest.mark.parametrize(
-    ("said", "told"),
-    [
-        ("Generic S3 error\n 404 Not Found\n<Error><Code>NoSuchBucket</Code>", "there is no such bucket: create it"),
-        ("Error performing PUT http://169.254.169.254/latest/api/token in 2s", "there are no credentials: set AWS_ACC"),
-        ("403 Forbidden <Code>InvalidAccessKeyId</Code>", "the store refuses the credentials"),
-        ("403 Forbidden <Code>AccessDenied</Code>", "these credentials may not do that"),
-        ("301 <Code>PermanentRedirect</Code>", "the bucket is in another region: set AWS_REGION"),
-        ("HTTP error\n builder error\n URL scheme is not allowed", "its endpoint has no TLS: set AWS_ALLOW_HTTP=true"),
-        ("501 Not Implemented <Code>NotImplemented</Code>", "the store does not know conditional writes"),
-        ("error sending request\n tcp connect error\n Connection refused", "the store does not answer"),
-        (
-            "java.lang.ClassNotFoundException: Class org.apache.hadoop.fs.s3a.S3AFileSystem not found",
-            "Spark has no file",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("said", "told"), [
+    ("Generic S3 error\n 404 Not Found\n<Error><Code>NoSuchBucket</Code>", "there is no such bucket: create it"),
+    ("Error performing PUT http://169.254.169.254/latest/api/token in 2s", "there are no credentials: set AWS_ACC"),
+    ("403 Forbidden <Code>InvalidAccessKeyId</Code>", "the store refuses the credentials"),
+    ("403 Forbidden <Code>AccessDenied</Code>", "these credentials may not do that"),
+    ("301 <Code>PermanentRedirect</Code>", "the bucket is in another region: set AWS_REGION"),
+    ("HTTP error\n builder error\n URL scheme is not allowed", "its endpoint has no TLS: set AWS_ALLOW_HTTP=true"),
+    ("501 Not Implemented <Code>NotImplemented</Code>", "the store does not know conditional writes"),
+    ("error sending request\n tcp connect error\n Connection refused", "the store does not answer"),
+    ("java.lang.ClassNotFoundException: Class org.apache.hadoop.fs.s3a.S3AFileSystem not found", "Spark has no file"),
+])  # fmt: skip
 def test_what_a_store_says_is_told_with_what_to_do(said: str, told: str) -> None:
     assert str(meaning(said)).startswith(told)
 

@@ -63,16 +63,13 @@ def test_replicas_know_their_log_directory() -> None:
     assert built.partitions.log_dirs.tolist() == [1, NOWHERE]
 
 
-@pytest.mark.parametrize(
-    ("hosts", "loads", "sentence"),
-    [
-        ((), (), "no broker"),
-        ((HOSTS[0], HOSTS[0]), (), "more than once: broker 30"),
-        (HOSTS, (partition(0, 10), partition(0, 20)), "more than once: partition t-0"),
-        (HOSTS, (partition(0, 11),), r"t-0 has replicas on \[11\]"),
-        (HOSTS, (partition(0, 10, log_dirs=("/x",)),), "broker 10 has no log directory /x"),
-    ],
-)
+@pytest.mark.parametrize(("hosts", "loads", "sentence"), [
+    ((), (), "no broker"),
+    ((HOSTS[0], HOSTS[0]), (), "more than once: broker 30"),
+    (HOSTS, (partition(0, 10), partition(0, 20)), "more than once: partition t-0"),
+    (HOSTS, (partition(0, 11),), r"t-0 has replicas on \[11\]"),
+    (HOSTS, (partition(0, 10, log_dirs=("/x",)),), "broker 10 has no log directory /x"),
+])  # fmt: skip
 def test_what_cannot_be_is_refused(
     hosts: tuple[BrokerFacts, ...], loads: tuple[PartitionFacts, ...], sentence: str
 ) -> None:
@@ -80,16 +77,13 @@ def test_what_cannot_be_is_refused(
         problem_of(hosts, loads)
 
 
-@pytest.mark.parametrize(
-    "facts",
-    [
-        {"replicas": ()},
-        {"replicas": (1, 1)},
-        {"size_bytes": -1},
-        {"log_dirs": ("/a", "/b")},
-        {"leader_cpu": float("nan")},
-    ],
-)
+@pytest.mark.parametrize("facts", [
+    {"replicas": ()},
+    {"replicas": (1, 1)},
+    {"size_bytes": -1},
+    {"log_dirs": ("/a", "/b")},
+    {"leader_cpu": float("nan")},
+])  # fmt: skip
 def test_impossible_partitions_are_refused(facts: dict[str, object]) -> None:
     with pytest.raises(InputError, match="partition t-0"):
         partition(0, 10, **facts)
