@@ -142,12 +142,6 @@ def test_a_run_fails_if_a_topic_was_recreated_after_its_last_move(
     assert problem.startswith("t-0: its topic was deleted")
 
 
-def test_a_plan_for_another_cluster_is_refused(rig: TwinRig) -> None:
-    chosen = RunSettings("run-1", rig.transport.now_ms())
-    with pytest.raises(IllegalPlan, match=r"the plan is for cluster other, and this is cluster .*: check which"):
-        prepare(rig.client, plan_of(AWAY), chosen, origin=PlanOrigin("other"))
-
-
 def test_a_plan_for_a_topic_that_was_recreated_is_refused(rig: TwinRig) -> None:
     topic_ids = topic_ids_of(rig.client.describe_topics(["t"]).ok)
     origin = PlanOrigin(rig.twin.cluster_id, topic_ids)

@@ -102,13 +102,6 @@ def test_a_damaged_journal_is_refused(tmp_path: Path, damage: str) -> None:
         read_events(path)
 
 
-def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "run.sqlite"
-    path.write_text("once upon a time " * 100)
-    with pytest.raises(JournalDamaged):
-        read_events(path)
-
-
 def test_a_missing_journal_is_a_wrong_input(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no journal"):
         read_events(tmp_path / "none.sqlite")
