@@ -32,40 +32,21 @@ def doubtful(count: int, *, named: int | None = None) -> LoadBasis:
 
 @pytest.mark.parametrize(("basis", "said"), [
     (replace(FRESH, taken_ms=0), f"the loads are 100 hours old; {COLLECT}, or allow it with --max-load-age"),
-    (
-        replace(FRESH, last_hour_ms=NOW_MS - 28 * HOUR_MS),
-        f"the loads are 28 hours old; {COLLECT}, or allow it with --max-load-age",
-    ),
-    (
-        replace(FRESH, source="snapshot", taken_ms=NOW_MS - 3 * HOUR_MS),
-        f"the loads are 3 hours old; {SNAPSHOT}, or allow it with --max-load-age",
-    ),
+    (replace(FRESH, last_hour_ms=NOW_MS - 28 * HOUR_MS),
+     f"the loads are 28 hours old; {COLLECT}, or allow it with --max-load-age"),
+    (replace(FRESH, source="snapshot", taken_ms=NOW_MS - 3 * HOUR_MS),
+     f"the loads are 3 hours old; {SNAPSHOT}, or allow it with --max-load-age"),
     (replace(FRESH, unsized=1), f"the sizes of 1 of 9 partitions are unknown; {COLLECT}"),
     (replace(FRESH, source="snapshot", unsized=9), f"the sizes of 9 of 9 partitions are unknown; {SNAPSHOT}"),
-    (
-        replace(FRESH, source="cluster", measured_for_s=7.0),
-        f"the loads were measured for 7 s only; {MEASURE}, {LEAVE_OUT}",
-    ),
-    (
-        replace(FRESH, source="cluster", measured_for_s=59.5),
-        f"the loads were measured for 59.5 s only; {MEASURE}, {LEAVE_OUT}",
-    ),
-    (
-        doubtful(1),
-        f"the loads of 1 of 9 partitions are doubtful: t-0 (why 0); {COLLECT}, {PRIORS}",
-    ),
-    (
-        doubtful(3),
-        f"the loads of 3 of 9 partitions are doubtful: {FIRST}; {COLLECT}, {PRIORS}",
-    ),
-    (
-        doubtful(4),
-        f"the loads of 4 of 9 partitions are doubtful: {FIRST} and 1 more; {COLLECT}, {PRIORS}",
-    ),
-    (
-        replace(doubtful(9, named=5), source="cluster"),
-        f"the loads of 9 of 9 partitions are doubtful: {FIRST} and 6 more; {MEASURE}, {PRIORS}",
-    ),
+    (replace(FRESH, source="cluster", measured_for_s=7.0),
+     f"the loads were measured for 7 s only; {MEASURE}, {LEAVE_OUT}"),
+    (replace(FRESH, source="cluster", measured_for_s=59.5),
+     f"the loads were measured for 59.5 s only; {MEASURE}, {LEAVE_OUT}"),
+    (doubtful(1), f"the loads of 1 of 9 partitions are doubtful: t-0 (why 0); {COLLECT}, {PRIORS}"),
+    (doubtful(3), f"the loads of 3 of 9 partitions are doubtful: {FIRST}; {COLLECT}, {PRIORS}"),
+    (doubtful(4), f"the loads of 4 of 9 partitions are doubtful: {FIRST} and 1 more; {COLLECT}, {PRIORS}"),
+    (replace(doubtful(9, named=5), source="cluster"),
+     f"the loads of 9 of 9 partitions are doubtful: {FIRST} and 6 more; {MEASURE}, {PRIORS}"),
 ])  # fmt: skip
 def test_what_is_wrong_with_loads_is_told_with_what_to_do(basis: LoadBasis, said: str) -> None:
     with pytest.raises(InputError) as refused:

@@ -36,50 +36,28 @@ MOVES = "it is being reassigned"
 
 @pytest.mark.parametrize(("plan", "here", "kind", "how"), [
     (declared(1, 2), None, DriftKind.MISSING, "is declared on 1,2, but not in the cluster"),
-    (
-        declared(1, 2, 3), Placed((4, 3, 5)), DriftKind.REPLICAS,
-        "is on 4,3,5, declared on 1,2,3: brokers 1,2 missing, brokers 4,5 not declared",
-    ),
-    (
-        declared(1, 2), Placed((1,)), DriftKind.REPLICAS,
-        "is on 1, declared on 1,2: broker 2 missing, replication factor 1, declared 2",
-    ),
-    (
-        declared(1), Placed((2, 1)), DriftKind.REPLICAS,
-        "is on 2,1, declared on 1: broker 2 not declared, replication factor 2, declared 1",
-    ),
-    (
-        declared(1), Placed((2,), is_moving=True), DriftKind.REPLICAS,
-        "is on 2, declared on 1: broker 1 missing, broker 2 not declared; it is being reassigned",
-    ),
-    (
-        declared(1, 2), Placed((2, 1), is_moving=True, leaving=(3, 4)), DriftKind.ORDER,
-        f"is on 2,1, declared on 1,2: broker 2 is its preferred leader, not 1; {MOVES}, brokers 3,4 still to leave",
-    ),
-    (
-        declared(1, 2, 3), Placed((1, 3, 2)), DriftKind.ORDER,
-        "is on 1,3,2, declared on 1,2,3: only the order of followers differs",
-    ),
-    (
-        declared(1, 2), Placed((1, 2), is_moving=True, leaving=(3,)), DriftKind.MOVING,
-        "is being reassigned to 1,2, as declared, broker 3 still to leave",
-    ),
-    (
-        declared(1, 2, log_dirs=("/a", "any")), Placed((1, 2), is_moving=True, log_dirs={1: "/b"}), DriftKind.MOVING,
-        "is being reassigned to 1,2, as declared",
-    ),
-    (
-        declared(1, 2, log_dirs=("/a", "/b")), Placed((1, 2), log_dirs={1: "/c", 2: "/b"}), DriftKind.LOG_DIR,
-        "on broker 1 it is in /c, declared in /a",
-    ),
-    (
-        declared(1, 2, log_dirs=("any", "/b")), Placed((1, 2)), DriftKind.LOG_DIR,
-        "on broker 2 it is in a log directory that is not known, declared in /b",
-    ),
-    (
-        declared(1, 2, log_dirs=("/a", "/b")), Placed((1, 2), log_dirs={1: "/b", 2: "/a"}), DriftKind.LOG_DIR,
-        "on broker 1 it is in /b, declared in /a; on broker 2 it is in /a, declared in /b",
-    ),
+    (declared(1, 2, 3), Placed((4, 3, 5)), DriftKind.REPLICAS,
+     "is on 4,3,5, declared on 1,2,3: brokers 1,2 missing, brokers 4,5 not declared"),
+    (declared(1, 2), Placed((1,)), DriftKind.REPLICAS,
+     "is on 1, declared on 1,2: broker 2 missing, replication factor 1, declared 2"),
+    (declared(1), Placed((2, 1)), DriftKind.REPLICAS,
+     "is on 2,1, declared on 1: broker 2 not declared, replication factor 2, declared 1"),
+    (declared(1), Placed((2,), is_moving=True), DriftKind.REPLICAS,
+     "is on 2, declared on 1: broker 1 missing, broker 2 not declared; it is being reassigned"),
+    (declared(1, 2), Placed((2, 1), is_moving=True, leaving=(3, 4)), DriftKind.ORDER,
+     f"is on 2,1, declared on 1,2: broker 2 is its preferred leader, not 1; {MOVES}, brokers 3,4 still to leave"),
+    (declared(1, 2, 3), Placed((1, 3, 2)), DriftKind.ORDER,
+     "is on 1,3,2, declared on 1,2,3: only the order of followers differs"),
+    (declared(1, 2), Placed((1, 2), is_moving=True, leaving=(3,)), DriftKind.MOVING,
+     "is being reassigned to 1,2, as declared, broker 3 still to leave"),
+    (declared(1, 2, log_dirs=("/a", "any")), Placed((1, 2), is_moving=True, log_dirs={1: "/b"}), DriftKind.MOVING,
+     "is being reassigned to 1,2, as declared"),
+    (declared(1, 2, log_dirs=("/a", "/b")), Placed((1, 2), log_dirs={1: "/c", 2: "/b"}), DriftKind.LOG_DIR,
+     "on broker 1 it is in /c, declared in /a"),
+    (declared(1, 2, log_dirs=("any", "/b")), Placed((1, 2)), DriftKind.LOG_DIR,
+     "on broker 2 it is in a log directory that is not known, declared in /b"),
+    (declared(1, 2, log_dirs=("/a", "/b")), Placed((1, 2), log_dirs={1: "/b", 2: "/a"}), DriftKind.LOG_DIR,
+     "on broker 1 it is in /b, declared in /a; on broker 2 it is in /a, declared in /b"),
 ])  # fmt: skip
 def test_a_drift_says_in_what_a_partition_differs(plan: Plan, here: Placed | None, kind: DriftKind, how: str) -> None:
     (wanted,) = plan.replicas.values()

@@ -63,27 +63,16 @@ def test_only_a_reason_of_capacity_tells_which_limit_would_be_exceeded() -> None
     (plan_facts.Reason("disk"), "the order of followers changes: brings disk 0 closer to balance"),
     (plan_facts.Reason("disk", None, 2, 5.0, "B"), "broker 2 gets a copy: brings disk 5 B closer to balance"),
     (plan_facts.Reason("disk", 1, None, 5e3, "B"), "the copy on broker 1 goes: brings disk 5 kB closer to balance"),
-    (
-        plan_facts.Reason("disk", 0, 0, 1.0),
-        "a copy goes to another log directory of broker 0: brings disk 1 closer to balance",
-    ),
-    (
-        plan_facts.Reason("disk", 0, 1, 2.5),
-        "a copy goes from broker 0 to broker 1: brings disk 2.5 closer to balance",
-    ),
-    (
-        plan_facts.Reason("leaders", 1, 0, 2.0, leading=True),
-        "leading goes from broker 1 to broker 0: brings leaders 2 closer to balance",
-    ),
-    (
-        plan_facts.Reason("capacity:disk", 3, 1, 7e6, "B"),
-        "a copy goes from broker 3 to broker 1: without it broker 3 would exceed its limit of disk by 7 MB",
-    ),
+    (plan_facts.Reason("disk", 0, 0, 1.0),
+     "a copy goes to another log directory of broker 0: brings disk 1 closer to balance"),
+    (plan_facts.Reason("disk", 0, 1, 2.5), "a copy goes from broker 0 to broker 1: brings disk 2.5 closer to balance"),
+    (plan_facts.Reason("leaders", 1, 0, 2.0, leading=True),
+     "leading goes from broker 1 to broker 0: brings leaders 2 closer to balance"),
+    (plan_facts.Reason("capacity:disk", 3, 1, 7e6, "B"),
+     "a copy goes from broker 3 to broker 1: without it broker 3 would exceed its limit of disk by 7 MB"),
     (plan_facts.Reason("drain", 3, 1), "a copy goes from broker 3 to broker 1: broker 3 is to be emptied"),
-    (
-        plan_facts.Reason("demote", 3, 1, leading=True),
-        "leading goes from broker 3 to broker 1: broker 3 is to lead nothing",
-    ),
+    (plan_facts.Reason("demote", 3, 1, leading=True),
+     "leading goes from broker 3 to broker 1: broker 3 is to lead nothing"),
     (plan_facts.Reason("racks", None, 1), "broker 1 gets a copy: too many replicas are in one rack"),
 ])  # fmt: skip
 def test_a_reason_says_what_goes_where_and_why(reason: plan_facts.Reason, sentence: str) -> None:

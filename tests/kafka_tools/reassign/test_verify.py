@@ -146,8 +146,8 @@ def rejected(message):
     (messages.clearing("topic", "topic", []), "Clearing topic-level throttles on topics "),
     (messages.directory_move_started(REPLICA, "/d1"),
      "Successfully started moving log directory to /d1 for replica foo-0 with broker 1 "),
-    (messages.directory_moves_timed_out([REPLICA]), "Timed out before log directory move could be started for: foo-0-1",
-     ),
+    (messages.directory_moves_timed_out([REPLICA]),
+     "Timed out before log directory move could be started for: foo-0-1"),
     (messages.directory_moves_timed_out([REPLICA, model.TopicPartitionReplica(0, "foo", 1)]),
      "Timed out before log directory moves could be started for: foo-1-0,foo-0-1"),
 ])  # fmt: skip

@@ -124,13 +124,9 @@ NO_POLICY = "Remote log storage only supports topics with cleanup.policy=delete 
     ({"remote.storage.enable": "false", "cleanup.policy": "compact"}, None),
     # Both are usually kept as all is: a week, and without an end.
     (TIERED | {"local.retention.ms": "604800000"}, None),
-    (
-        TIERED | {"local.retention.ms": "604800001"},
-        (
-            "Invalid value 604800001 for configuration local.retention.ms: Value must not be more than retention.ms "
-            "property value: 604800000"
-        ),
-    ),
+    (TIERED | {"local.retention.ms": "604800001"}, (
+     "Invalid value 604800001 for configuration local.retention.ms: Value must not be more than retention.ms "
+     "property value: 604800000")),
     (TIERED | {"local.retention.bytes": "7"}, None),
     (TIERED | {"retention.bytes": "0"}, None),
     (TIERED | {"retention.ms": "0", "local.retention.ms": "0"}, None),

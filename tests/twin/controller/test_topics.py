@@ -73,23 +73,14 @@ def test_counts_that_are_not_given_are_the_servers():
 
 @pytest.mark.parametrize(("wanted", "code", "message"), [
     (WantedTopic("foo", 0, 0), 38, "Replication factor must be larger than 0, or -1 to use the default value."),
-    (
-        WantedTopic("foo", assignments=((0, (1,)), (0, (2,)))),
-        39,
-        "Found multiple manual partition assignments for partition 0",
-    ),
-    (
-        WantedTopic("foo", assignments=((0, (1,)), (2, (2,)))),
-        39,
-        "partitions should be a consecutive 0-based integer sequence",
-    ),
+    (WantedTopic("foo", assignments=((0, (1,)), (0, (2,)))), 39,
+     "Found multiple manual partition assignments for partition 0"),
+    (WantedTopic("foo", assignments=((0, (1,)), (2, (2,)))), 39,
+     "partitions should be a consecutive 0-based integer sequence"),
     (WantedTopic("old", 1, 1), 36, "Topic 'old' already exists."),
     (WantedTopic("a.b", 1, 1), 36, "Topic 'a.b' already exists."),
-    (
-        WantedTopic("foo", 1, 1, configs=(("retention.ms", None), ("a", None))),
-        40,
-        "Null value not supported for topic configs: retention.ms,a",
-    ),
+    (WantedTopic("foo", 1, 1, configs=(("retention.ms", None), ("a", None))), 40,
+     "Null value not supported for topic configs: retention.ms,a"),
     (WantedTopic("__cluster_metadata", 1, 1), 42, "Creation of internal topic __cluster_metadata is prohibited."),
     (WantedTopic("secret", 1, 1), 29, "Authorization failed."),
 ])  # fmt: skip
@@ -199,10 +190,7 @@ FOO, FOO_ID = TopicReference("foo"), TopicReference(topic_id=topic_id("foo"))
 
 @pytest.mark.parametrize(("references", "answers"), [
     ([FOO_ID, FOO_ID], [(None, topic_id("foo"), 42, "Duplicate topic id.")]),
-    (
-        [FOO_ID, FOO],
-        [("foo", topic_id("foo"), 42, "The provided topic name maps to an ID that was already supplied.")],
-    ),
+    ([FOO_ID, FOO], [("foo", topic_id("foo"), 42, "The provided topic name maps to an ID that was already supplied.")]),
 ])  # fmt: skip
 def test_what_cannot_be_deleted_is_refused(references, answers):
     cluster = SmallCluster().topic("foo", "0")
