@@ -17,7 +17,6 @@ from testbed import (
     KafkaCluster,
     Listener,
     NodeFailed,
-    Permission,
     RecordsLost,
     Refused,
     jars,
@@ -48,34 +47,6 @@ thread.start()
 thread.join()
 sys.stdin.read()
 """
-
-
-def test_brokers_have_the_racks_and_log_dirs_that_were_asked_for(kafka, topic_name):
-    kafka.create_topic(topic_name, [[0]] * 4)
-    assert kafka.seen().brokers == {0: "a", 1: "b", 2: "c", 3: "a"}
-    log_dirs = kafka.brokers[0].log_dirs
-    assert len(log_dirs) == 2
-    # New logs go where the fewest are; how many those are, other tests decide too.
-    assert sum(len(list(log_dir.glob(f"{topic_name}-*"))) for log_dir in log_dirs) == 4
-
-
-def test_stop_hands_the_leaderships_over_and_start_brings_the_replica_back(kafka, topic_name):
-    kafka.create_topic(topic_name, [[1, 2]])
-    kafka.brokers[1].stop()
-    assert not kafka.brokers[1].is_running
-    (partition,) = kafka.describe_topic(topic_name)
-    assert (partition.leader, partition.isr) == (2, (2,))
-    kafka.brokers[1].start()
-    wait_until(lambda: set(kafka.describe_topic(topic_name)[0].isr) == {1, 2}, what="the broker in the ISR again")
-
-
-def test_a_killed_broker_is_missed_by_the_cluster_and_can_be_started_again(kafka, topic_name):
-    kafka.create_topic(topic_name, [[3, 0]])
-    kafka.brokers[3].kill()
-    wait_until(lambda: kafka.describe_topic(topic_name)[0].leader == 0, what="another leader")
-    kafka.brokers[3].start()
-    kafka.wait_ready()
-    assert 3 in kafka.seen().brokers
 
 
 def test_a_frozen_broker_answers_nothing_until_it_is_thawed(kafka):
@@ -113,11 +84,6 @@ def test_a_request_that_kafka_refuses_is_an_error(kafka, topic_name):
     kafka.create_topic(topic_name, [[0]])
     with pytest.raises(Refused, match=f"{topic_name}: error 36"):
         kafka.create_topic(topic_name, [[0]])
-
-
-def test_kafkas_own_tools_run_from_the_same_jars(kafka):
-    finished = kafka.java_tool(_TOPIC_COMMAND, "--version")
-    assert (finished.exit_code, finished.stdout.strip()) == (0, DEFAULT)
 
 
 def test_a_tool_that_takes_too_long_is_killed(kafka):
@@ -199,71 +165,10 @@ def test_acknowledged_records_survive_a_death_and_a_restart(kafka, topic_name):
     verify_readable(kafka.bootstrap_servers, producing.ledger)
 
 
-def test_kafka_391_runs_on_a_kraft_controller(kafka_391, topic_name):
-    kafka_391.create_topic(topic_name, [[0, 1, 2]])
-    assert kafka_391.java_tool(_TOPIC_COMMAND, "--version").stdout.strip() == "3.9.1"
-    assert kafka_391.bootstrap_controllers
-    assert kafka_391.zookeeper_connect == ""
-
-
-def test_kafka_391_registers_its_brokers_in_a_real_zookeeper(kafka_zookeeper, topic_name):
-    kafka_zookeeper.create_topic(topic_name, [[0, 1, 2]])
-    finished = _zookeeper(kafka_zookeeper, "ls", "/brokers/ids")
-    assert "[0, 1, 2]" in finished
-    assert '"partitions":{"0":[0,1,2]}' in _zookeeper(kafka_zookeeper, "get", f"/brokers/topics/{topic_name}")
-    assert kafka_zookeeper.bootstrap_controllers == ""
-
-
-def test_another_broker_takes_over_as_controller_in_zookeeper_mode(kafka_zookeeper, topic_name):
-    first = kafka_zookeeper.seen().controller
-    kafka_zookeeper.brokers[first].kill()
-    kafka_zookeeper.heal()
-    kafka_zookeeper.create_topic(topic_name, [[0, 1, 2]])
-    assert kafka_zookeeper.seen().brokers.keys() == {0, 1, 2}
-
-
-@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
-@pytest.mark.parametrize("listener", [Listener.SASL_PLAINTEXT, Listener.SASL_SSL])
-def test_sasl_listeners_let_in_who_has_the_password(kafka_secure, topic_name, tmp_path, listener, mechanism):
-    kafka_secure.create_topic(topic_name, [[0]])
-    assert topic_name in _list_topics(kafka_secure, listener, tmp_path, mechanism=mechanism).stdout.split()
-
-
-@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
-def test_a_wrong_password_is_refused(kafka_secure, tmp_path, mechanism):
-    finished = _list_topics(kafka_secure, Listener.SASL_SSL, tmp_path, mechanism=mechanism, password="guessed")
-    assert finished.exit_code == 1
-    assert "SaslAuthenticationException" in finished.stderr
-
-
-def test_a_user_sees_only_what_an_acl_allows(kafka_secure, topic_name, tmp_path):
-    kafka_secure.create_topic(topic_name, [[0]])
-    assert topic_name not in _list_topics(kafka_secure, Listener.SASL_SSL, tmp_path, user="alice").stdout
-    kafka_secure.allow("alice", Permission("DESCRIBE", "TOPIC", topic_name))
-    assert topic_name in _list_topics(kafka_secure, Listener.SASL_SSL, tmp_path, user="alice").stdout
-    kafka_secure.withdraw("alice")
-
-
 def test_the_ssl_listener_takes_the_user_from_the_certificate(kafka_secure, topic_name, tmp_path):
     kafka_secure.create_topic(topic_name, [[0]])
     assert topic_name in _list_topics(kafka_secure, Listener.SSL, tmp_path, user="admin").stdout
     assert topic_name not in _list_topics(kafka_secure, Listener.SSL, tmp_path, user="alice").stdout
-
-
-def test_the_ssl_listener_refuses_who_has_no_certificate(kafka_secure, tmp_path):
-    settings = kafka_secure.client_properties(Listener.SSL)
-    settings = {key: value for key, value in settings.items() if not key.startswith("ssl.keystore")}
-    finished = _list_topics_with(kafka_secure, Listener.SSL, tmp_path, settings)
-    assert finished.exit_code == 1
-    assert "SslAuthenticationException" in finished.stderr
-
-
-def test_a_client_with_another_authority_refuses_the_brokers(kafka_secure, tmp_path):
-    foreign = str(kafka_secure.certificates.foreign_trust_store)
-    settings = kafka_secure.client_properties(Listener.SASL_SSL) | {"ssl.truststore.location": foreign}
-    finished = _list_topics_with(kafka_secure, Listener.SASL_SSL, tmp_path, settings)
-    assert finished.exit_code == 1
-    assert "SSL handshake failed" in finished.stderr
 
 
 def test_a_broker_joins_a_running_cluster(start_cluster: StartCluster, topic_name):
@@ -273,18 +178,6 @@ def test_a_broker_joins_a_running_cluster(start_cluster: StartCluster, topic_nam
     assert cluster.add_broker(rack="z").id == 2
     assert cluster.seen().brokers == {0: "x", 1: "y", 2: "z"}
     cluster.create_topic(topic_name, [[2, 1]])
-
-
-def test_another_controller_takes_over_when_the_active_one_is_killed(three_controllers: KafkaCluster, topic_name):
-    cluster = three_controllers
-    active = probe.active_controller(cluster.controllers[100].place.ports["CONTROLLER"])
-    cluster.controllers[active].kill()
-    others = [node.place.ports["CONTROLLER"] for node in cluster.controllers.values() if node.id != active]
-    wait_until(
-        lambda: {probe.active_controller(port) for port in others} <= set(cluster.controllers) - {active},
-        what="another active controller",
-    )
-    cluster.create_topic(topic_name, [[0]])
 
 
 def test_no_process_outlives_a_parent_that_is_killed(tmp_path):
@@ -345,17 +238,8 @@ def test_a_cluster_that_cannot_be_is_refused_before_anything_starts(fields):
 
 
 def _list_topics(cluster: KafkaCluster, listener: Listener, folder: Path, **credentials: str):
-    return _list_topics_with(cluster, listener, folder, cluster.client_properties(listener, **credentials))
-
-
-def _list_topics_with(cluster: KafkaCluster, listener: Listener, folder: Path, settings: dict[str, str]):
+    settings = cluster.client_properties(listener, **credentials)
     config = folder / "client.properties"
     config.write_text(render(settings))
     servers = cluster.bootstrap(listener)
     return cluster.java_tool(_TOPIC_COMMAND, "--bootstrap-server", servers, "--command-config", str(config), "--list")
-
-
-def _zookeeper(cluster: KafkaCluster, *command: str) -> str:
-    finished = cluster.java_tool("org.apache.zookeeper.ZooKeeperMain", "-server", cluster.zookeeper_connect, *command)
-    assert finished.exit_code == 0, finished.stderr
-    return finished.stdout
