@@ -94,12 +94,6 @@ def test_a_directory_that_a_move_just_sent_leaves_may_be_filled_next() -> None:
     assert "log directory /full of broker 9" in str(budget.refuses(coming))
 
 
-def test_what_is_written_meanwhile_needs_room_too() -> None:
-    written = PacedMove(_partition(0), 60, 1, (9,), (DISK,), write_bytes_per_s=5.0)
-    assert not choose([written], [], supplies=(DiskBudget.after({PLACE: 119}, [], rate_bytes_per_s=10),)).starting
-    assert choose([written], [], supplies=(DiskBudget.after({PLACE: 120}, [], rate_bytes_per_s=10),)).starting
-
-
 def test_a_copy_that_never_catches_up_finds_no_room() -> None:
     written = PacedMove(_partition(0), 60, 1, (9,), (DISK,), write_bytes_per_s=10.0)
     assert DiskBudget.after({PLACE: 10**15}, [], rate_bytes_per_s=10).refuses(written) is not None
@@ -107,20 +101,6 @@ def test_a_copy_that_never_catches_up_finds_no_room() -> None:
 
 def _anywhere(number: int, size_bytes: int) -> PacedMove:
     return PacedMove(_partition(number), size_bytes, 1, (9,))
-
-
-def test_copies_fit_whichever_of_equal_directories_kafka_chooses() -> None:
-    """The first goes to one of two that have three replicas each; so the second may go to either."""
-    free, counts = (
-        {("log_dir", (9, "/a")): 600, ("log_dir", (9, "/b")): 400},
-        {(9, "/a"): 3, (9, "/b"): 3, (9, "/c"): 4},
-    )
-    chosen = choose(
-        [_anywhere(0, 2), _anywhere(1, 402)], [], order=Order.NAME,
-        supplies=(DiskBudget.after(free, [], replica_counts=counts),),
-    )  # fmt: skip
-    assert chosen.starting == (_partition(0),)
-    assert "log directory /b of broker 9 has 400 B left" in chosen.waiting[0].reason
 
 
 def test_a_copy_that_never_catches_up_goes_where_kafka_chooses_neither() -> None:

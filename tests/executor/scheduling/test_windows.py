@@ -136,12 +136,6 @@ def test_brokers_do_not_wait_for_each_other() -> None:
     assert len(choose([_move(0, 1000, 1, 8), _move(1, 1000, 2, 9)], [], supplies=(TimeLeft(100, 10.0),)).starting) == 2
 
 
-def test_what_is_in_flight_counts_with_what_is_left_of_it() -> None:
-    left = [_move(5, 100, 1, 7)]
-    assert choose([_move(0, 900, 1, 8)], left, supplies=(TimeLeft.after(100, 10.0, left),)).starting
-    assert not choose([_move(0, 901, 1, 8)], left, supplies=(TimeLeft.after(100, 10.0, left),)).starting
-
-
 def test_a_partition_that_is_written_takes_longer() -> None:
     assert choose([_move(0, 500, 1, 8, writes=5.0)], [], supplies=(TimeLeft(100, 10.0),)).starting
     assert not choose([_move(0, 501, 1, 8, writes=5.0)], [], supplies=(TimeLeft(100, 10.0),)).starting
@@ -172,11 +166,6 @@ def test_the_sum_of_what_starts_ends_in_time_at_every_broker(
         assert sum(move.total_bytes for move in started if move.source == broker) <= seconds * 10
     for broker in range(4, 8):
         assert sum(move.size_bytes for move in started if broker in move.destinations) <= seconds * 10
-
-
-def test_a_deadline_that_holds_all_moves_needs_no_words() -> None:
-    hours = Schedule(deadline_ms=100_000)
-    assert shortfalls(forecast([_move(0, 1000, 1, 8)], hours, 0, 10.0), hours, 10.0) == ()
 
 
 def test_an_impossible_deadline_is_told_with_the_needed_rate() -> None:
