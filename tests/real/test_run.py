@@ -228,16 +228,6 @@ def test_an_illegal_plan_is_refused_whole_and_nothing_changes(
     assert find_journals(tmp_path / "state") == ()
 
 
-def test_a_plan_made_for_other_replicas_is_refused(kafka: KafkaCluster, topic_name: str, tmp_path: Path) -> None:
-    loaded(kafka, topic_name, [(0, 1)], 1000)
-    expected = tmp_path / "expected.json"
-    plan_file(tmp_path, topic_name, {0: (3, 1)}).rename(expected)
-    plan = plan_file(tmp_path, topic_name, {0: (2, 1)})
-    result = invoke(kafka, "run", "--yes", plan, "--expect-current", expected, "--state-dir", tmp_path / "state")
-    assert result.exit_code == 2
-    assert f"{expected} does not describe the cluster, where 1 replica list is not as it says" in result.stderr
-
-
 def test_a_killed_run_is_resumed_without_moving_anything_twice(
     kafka: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
-from statistics import median
 
 import pytest
 
 from kreassign.admin import AdminClient
 from kreassign.clock import SystemClock
 from kreassign.executor.cluster.measurements import TrafficMeter, sample_offsets
-from kreassign.executor.events import Event, MovesObserved, RunStarted, ThrottleIntended, TrafficMeasured
+from kreassign.executor.events import Event, MovesObserved, RunStarted
 from kreassign.executor.journal import find_journals, read_events
-from kreassign.executor.throttle_rates import HEADROOM
 from kreassign.model import ConfigResource, NewTopic, OffsetSpec, TopicPartition
-from kreassign.model.text import parse_amount
-from kreassign.model.throttle import LEADER_THROTTLED_RATE
 from testbed import KafkaCluster
 from testbed.producing import Producing
 from testbed.records import Ledger, load_topic, verify_readable
@@ -180,71 +175,3 @@ def test_the_doctor_names_a_move_that_waits_for_remote_storage(
             hidden.rename(remote)
         wait_until(lambda: not client.list_partition_reassignments([key]), what=f"the end of {key}'s move")
         assert client.replica_status([key])[key][0].lag_records == 0
-
-
-def test_a_throttle_that_follows_the_traffic_counts_what_is_on_disks(
-    kafka_tiered: KafkaCluster, topic_name: str, tmp_path: Path
-) -> None:
-    """Counted from the first offset of all, records were a third as large, and the rate too low."""
-    key, local_bytes, capacity, records_per_s = TopicPartition(topic_name, 0), 18 * SEGMENT, 1_500_000, 30
-    acknowledged = tiered(kafka_tiered, topic_name, 54 * SEGMENT, local_bytes)
-    servers = kafka_tiered.bootstrap_servers
-    with (
-        client_of(kafka_tiered) as client,
-        Producing(
-            servers, topic_name, partitions=1, records_per_s=records_per_s, value_bytes=RECORD_BYTES
-        ) as producing,
-    ):
-        local, begun_ms, sent_before = size(client, key, 0), SystemClock().now_ms(), producing.sent
-        arguments = ("--throttle", "auto", "--broker-capacity", capacity, "--throttle-floor", 1_050_000)
-        plan = plan_file(tmp_path, topic_name, {0: (0, 2)})
-        found = run_to_the_end(kafka_tiered, tmp_path, plan, *arguments, "--poll-interval", 0.25)
-        seconds = (SystemClock().now_ms() - begun_ms) / 1000
-        written = (producing.sent - sent_before) * RECORD_BYTES / seconds
-    assert found["state"] == "done", found
-    events = journal_of(tmp_path)
-    measured = [one.bytes_per_s for event in events if isinstance(event, TrafficMeasured) for one in event.writes]
-    assert measured
-    assert written / 2 < median(measured) < 2 * written
-    rates = [
-        int(change.value or 0)
-        for event in events
-        if isinstance(event, ThrottleIntended)
-        for change in event.overrides
-        if (change.key.resource, change.key.name) == (ConfigResource.broker(0), LEADER_THROTTLED_RATE)
-    ]
-    # What else it sends is what is written, to one follower.
-    assert rates[0] == 1_050_000
-    assert capacity - max(measured) <= rates[-1] <= max(rates[0], capacity - min(measured))
-    *_, (done, _) = copied(tmp_path)
-    assert local * 0.9 < done < local + (seconds + 10) * written * 1.5
-    verify_readable(servers, producing.ledger)
-    verify_readable(servers, acknowledged)
-
-
-def test_a_throttle_below_the_writes_names_the_least_rate_by_disks(
-    kafka_tiered: KafkaCluster, topic_name: str, tmp_path: Path
-) -> None:
-    """Counted from the first offset of all, records were a sixth as large, and the throttle would do."""
-    tiered(kafka_tiered, topic_name, 12 * SEGMENT, 2 * SEGMENT)
-    written, words = 300_000, ("--throttle", "150KB/s", "--measure-for", 3, "--state-dir", tmp_path / "state")
-    plan = plan_file(tmp_path, topic_name, {0: (0, 2)})
-
-    def is_advised_well() -> bool:
-        """False where the machine kept the producer from its work, and while a segment is deleted."""
-        refused = invoke(kafka_tiered, "run", "--yes", plan, *words)
-        assert refused.exit_code == 2, refused.output
-        assert f"{topic_name}-0: at 150 kB/s it never ends" in refused.stderr
-        (rate,) = re.findall(r"the least rate that works for all moves is (\d\S*B/s)", refused.stderr)
-        return 0.8 * HEADROOM * 2 * written <= parse_amount(rate) <= 1.3 * HEADROOM * 2 * written
-
-    with Producing(
-        kafka_tiered.bootstrap_servers,
-        topic_name,
-        partitions=1,
-        records_per_s=written / RECORD_BYTES,
-        value_bytes=RECORD_BYTES,
-    ):
-        wait_until(is_advised_well, what="a reading of a steady producer")
-    with client_of(kafka_tiered) as client:
-        assert client.list_partition_reassignments() == {}
