@@ -46,13 +46,6 @@ def test_each_broker_is_throttled_with_its_own_rate(rig: TwinRig) -> None:
     assert slow > 18
 
 
-def test_one_broker_can_be_throttled_alone(rig: TwinRig) -> None:
-    during = rates_after(rig, 4)
-    found = rig.run(rig.prepared(TO_TWO_AND_THREE, throttle=None, per_broker=(BrokerRate(3, RATE),)))
-    assert (found.state, rig.throttles) == ("done", {})
-    assert during == {f"broker 3 {RECEIVED}": str(RATE)}
-
-
 def test_a_broker_without_a_limit_keeps_its_foreign_rate(rig: TwinRig) -> None:
     rig.twin.metadata.configs[ConfigResource.broker(2)] = {RECEIVED: "123456789"}
     during = rates_after(rig, 4)
@@ -96,14 +89,6 @@ def test_auto_begins_at_the_floor_and_then_follows_the_traffic(tmp_path: Path) -
     assert int(floor) == RATE
     # It leads one partition, whose other replica fetches all that is written.
     assert int(left) == pytest.approx(3.9 * RATE, rel=0.02)
-
-
-def test_auto_never_goes_below_the_write_rate(tmp_path: Path) -> None:
-    rig = TwinRig(tmp_path, [[0, 1]], size_bytes=10 * RATE, write_bytes_per_s=RATE)
-    found = rig.run(rig.prepared({0: (2, 1)}, throttle=None, adaptive=AdaptiveThrottle(RATE // 2, (), 1_000)))
-    assert (found.state, rig.throttles) == ("done", {})
-    # A new copy and the other replica both fetch what is written.
-    assert int(sent_by_0(rig)[-1]) >= 2 * RATE
 
 
 def test_auto_is_switched_during_a_run_and_fixed_rates_stay(tmp_path: Path) -> None:

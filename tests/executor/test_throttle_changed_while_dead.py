@@ -9,7 +9,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,17 +20,16 @@ from kreassign.executor.events import (
     RunResumed,
     RunStarted,
     SubmissionIntended,
-    ThrottleChecked,
     ThrottleIntended,
     ThrottleRequested,
     ThrottleSet,
     VerdictsRecorded,
 )
-from kreassign.executor.guards import DEFAULTS, GuardName, Reaction
+from kreassign.executor.guards import Reaction
 from kreassign.executor.journal import read_events
 from kreassign.executor.state.setting import PROPAGATION_MS
 from kreassign.executor.throttle_ledger import ConfigKey, items
-from kreassign.model import Batch, ConfigResource, NewTopic
+from kreassign.model import ConfigResource, NewTopic
 from kreassign.model.run import RunHistory
 from kreassign.model.throttle import (
     FOLLOWER_THROTTLED_RATE,
@@ -39,16 +37,8 @@ from kreassign.model.throttle import (
     LEADER_THROTTLED_RATE,
     LEADER_THROTTLED_REPLICAS,
 )
-from tests.executor.odd_port import OddPort, Real
 from tests.executor.test_crashes import die
-from tests.executor.test_foreign_throttle_on_twin import (
-    ONE_BY_ONE,
-    SENDER,
-    append,
-    change,
-    clear_all,
-    keep_settings_to_themselves,
-)
+from tests.executor.test_foreign_throttle_on_twin import ONE_BY_ONE, SENDER, append, change, clear_all
 from tests.executor.twin_runs import RATE, TwinRig
 from tests.twin.asking import MEGABYTES
 
@@ -68,9 +58,8 @@ def new_rig(folder: Path) -> TwinRig:
     return TwinRig(folder, [[0, 1], [1, 0], [0, 1]], size_bytes=4 * MEGABYTES)
 
 
-def prepared(rig: TwinRig, reaction: Reaction = Reaction.HOLD) -> RunStarted:
-    guards = {**DEFAULTS, GuardName.FOREIGN_THROTTLE: reaction}
-    return rig.prepared(TWO_MOVES, pace=ONE_BY_ONE, guards=guards)
+def prepared(rig: TwinRig) -> RunStarted:
+    return rig.prepared(TWO_MOVES, pace=ONE_BY_ONE)
 
 
 @pytest.fixture
@@ -278,33 +267,6 @@ def die_again(rig: TwinRig, rows: int) -> None:
     rig.listener = None
 
 
-def without_its_settings(real: Real, resources: Iterable[ConfigResource], **named: Any) -> Any:
-    """Answer of a broker that does not know the latest change to its own configs yet."""
-    found = real(list(resources), **named)
-    return Batch({**found.ok, SENDER: {}}, found.failed)
-
-
-def test_one_stale_answer_to_a_resumed_run_makes_nobody_a_foreigner(rig: TwinRig, whole: tuple[Event, ...]) -> None:
-    die(rig, prepared(rig), in_flight(whole), is_written=True)
-    odd = OddPort(rig.client)
-    odd.answer("describe_configs", without_its_settings)
-    rig.odd_port = odd.port
-    found = resume(rig)
-    assert any(isinstance(event, ThrottleChecked) and event.differ for event in rig.seen)
-    assert (found.state, found.problems, rig.throttles) == ("done", (), {})
-
-
-def test_nothing_is_set_again_while_nobody_can_tell_what_is_set(rig: TwinRig, whole: tuple[Event, ...]) -> None:
-    """Longer than a run is patient: what is in flight is watched then, and nothing starts."""
-    die(rig, prepared(rig), in_flight(whole), is_written=True)
-    remove_rate(rig)
-    keep_settings_to_themselves(rig, 0, rig.transport.now_ms() + 80_000)
-    found = resume(rig)
-    assert told(found, RATE_OF_SENDER), found.problems
-    assert sent_before_that(rig) == []
-    assert (found.state, rig.throttles) == ("done", {}), found.problems
-
-
 def test_a_journal_that_was_copied_to_another_host_tells_it_there(
     rig: TwinRig, whole: tuple[Event, ...], tmp_path: Path
 ) -> None:
@@ -326,25 +288,6 @@ def test_a_cancelled_run_reports_the_change_at_its_end(rig: TwinRig, whole: tupl
     assert told(found, RATE_OF_SENDER)
     assert told(found, LIST)
     assert (found.was_throttle_kept, found.throttle_residue, rig.throttles) == (False, (), {})
-
-
-def test_what_the_run_was_to_do_then_it_does(rig: TwinRig, whole: tuple[Event, ...]) -> None:
-    die(rig, prepared(rig, Reaction.CANCEL), in_flight(whole), is_written=True)
-    remove_rate(rig)
-    found = resume(rig)
-    assert told(found, RATE_OF_SENDER)
-    assert {move.status for move in found.moves} <= {"cancelled", "complete"}
-    assert "cancelled" in {move.status for move in found.moves}
-
-
-def test_who_wants_only_to_be_warned_is_warned_and_not_held(rig: TwinRig, whole: tuple[Event, ...]) -> None:
-    die(rig, prepared(rig, Reaction.WARN), in_flight(whole), is_written=True)
-    clear_all(rig)
-    found = resume(rig)
-    assert told(found, RATE_OF_SENDER)
-    assert told(found, LIST)
-    assert sent_before_that(rig)
-    assert (found.state, found.was_throttle_kept, rig.throttles) == ("done", False, {})
 
 
 @pytest.mark.parametrize("is_made_again", [True, False], ids=["recreated", "deleted"])

@@ -15,14 +15,7 @@ from kreassign.model import ConfigResource
 from testbed import ClusterSpec, KafkaCluster
 from testbed.records import verify_readable
 from tests.real.run_processes import start_run
-from tests.real.test_run import (
-    MEGABYTE,
-    assignments,
-    loaded,
-    plan_file,
-    throttles,
-    wait_for_copies,
-)
+from tests.real.test_run import MEGABYTE, assignments, loaded, plan_file, throttles, wait_for_copies
 
 pytestmark = pytest.mark.usefixtures("calm")
 
