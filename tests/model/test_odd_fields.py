@@ -54,7 +54,7 @@ PLAN = {"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": 
 FACTS = {
     "version": 1, "plan_id": "p", "input_hash": "h", "task": "rebalance", "cluster_id": "c", "snapshot_id": "s",
     "topic_ids": {"t": "x"}, "totals": {"moved_bytes": 1, "moves": 1, "leader_changes": 0, "gap": 0.5},
-    "prediction": {"rate_bytes_per_s": 1.0, "seconds": 2.0, "longest_move_s": 1.0}, "remaining": ["r"],
+    "prediction": {"rate_bytes_per_s": 1.0, "seconds": 2.0, "longest_move_s": 1.0}, "remaining": ["r"], "loads": None,
     "brokers": [{"broker": 1, "before": {"disk": 1.0}, "after": {"disk": 1.0}}],
     "partitions": [{"topic": "t", "partition": 0, "replicas": [1], "size_bytes": 1,
                     "reasons": [{"goal": "disk", "source": 1, "amount": 1.0}]}],

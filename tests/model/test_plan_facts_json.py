@@ -139,13 +139,13 @@ def test_no_facts_are_written_with_a_number_that_is_none() -> None:
 
 
 OPTIONAL: dict[str, Any] = {
-    "topic_ids": {}, "loads": None, "leader_racks": None, "topic_leaders": None, "losses": (), "limits": (),
-    "unknown_goals": (), "uneven_topics": (), "racks": (), "means": (),
+    "leader_racks": None, "topic_leaders": None, "losses": (), "limits": (), "unknown_goals": (), "uneven_topics": (),
+    "racks": (), "means": (),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", json.loads(format_facts(FULL)))
-def test_a_field_is_there_or_is_one_that_older_kreassigns_did_not_write(name: str) -> None:
+def test_facts_without_a_field_that_is_always_written_are_refused(name: str) -> None:
     document = json.loads(format_facts(FULL))
     del document[name]
     if name in OPTIONAL:
@@ -201,7 +201,7 @@ def test_a_value_of_a_kind_that_no_field_has_is_told_by_its_field(place: Path) -
 
 @pytest.mark.parametrize(("place", "value", "kind"), [
     (("plan_id",), None, "str"),
-    (("cluster_id",), 5, "str | None"),
+    (("cluster_id",), 5, "str"),
     (("totals", "moves"), 2.0, "int"),
     (("totals", "moves"), True, "int"),
     (("totals", "moves"), 2**63, "int"),
@@ -209,13 +209,16 @@ def test_a_value_of_a_kind_that_no_field_has_is_told_by_its_field(place: Path) -
     (("totals", "binding"), None, "str"),
     (("prediction", "seconds"), 2**63, "float"),
     (("prediction", "seconds"), False, "float"),
-    (("racks", 0, "cost"), "5", "float | None"),
-    (("racks", 0, "source"), 5, "str | None"),
-    (("loads", "last_hour_ms"), 5.0, "int | None"),
-    (("loads", "reasons"), [], "Mapping[str, int]"),
-    (("loads", "reasons"), {"short": 1, "gaps": 1.0}, "Mapping[str, int]"),
-    (("brokers", 0, "before"), 5, "Mapping[str, float]"),
-    (("brokers", 0, "before"), {"disk": 1.0, "cpu": "x"}, "Mapping[str, float]"),
+    (("racks", 0, "cost"), "5", "float"),
+    (("racks", 0, "source"), 5, "str"),
+    (("loads", "last_hour_ms"), 5.0, "int"),
+    (("loads", "reasons"), [], "dict"),
+    (("loads", "reasons", "short"), 1.0, "int"),
+    (("loads", "doubtful", 0), 5, "dict"),
+    (("brokers", 0, "before"), 5, "dict"),
+    (("brokers", 0, "before", "disk"), "x", "float"),
+    (("topic_ids", "ä"), 5, "str"),
+    (("topic_ids", "ä"), None, "str"),
     (("partitions", 0, "reasons", 0, "leading"), 0, "bool"),
     (("partitions", 0, "replicas"), "12", "list"),
     (("partitions", 0, "replicas"), 5, "list"),
@@ -225,7 +228,8 @@ def test_a_value_of_a_kind_that_no_field_has_is_told_by_its_field(place: Path) -
 def test_a_field_of_another_kind_is_told_with_the_kind_that_it_has(place: Path, value: object, kind: str) -> None:
     with pytest.raises(MalformedPlan) as refused:
         parse_facts(json.dumps(put(FULL_DOCUMENT, place, value)))
-    assert str(refused.value) == f"not the facts file of a plan: {place[-1]} is {value!r}, which is no {kind}"
+    field = [name for name in place if isinstance(name, str) and name not in ("short", "disk", "ä")][-1]
+    assert str(refused.value) == f"not the facts file of a plan: {field} is {value!r}, which is no {kind}"
 
 
 @pytest.mark.parametrize("value", [2**63 - 1, 1 - 2**63, 0])
@@ -238,7 +242,8 @@ def test_numbers_are_read_as_far_as_kafka_has_them(value: int) -> None:
     (("totals",), "moevs"), (("prediction",), "secnods"), (("loads",), "taken"), (("leader_racks",), "racks"),
     (("topic_leaders",), "topcis"), (("losses", 0), "los"), (("limits", 0), "lest"), (("racks", 0), "sorce"),
     (("uneven_topics", 0), "sizes"), (("means", 0), "gaol"), (("brokers", 0), "beforr"),
-    (("loads", "brokers", 0), "brokre"), (("loads", "forecast"), "ratio"), (("partitions", 0, "reasons", 0), "gaol"),
+    (("loads", "brokers", 0), "brokre"), (("loads", "forecast"), "ratio"), (("loads", "doubtful", 0), "why"),
+    (("partitions", 0), "replics"), (("partitions", 0, "reasons", 0), "gaol"),
 ])  # fmt: skip
 def test_a_field_that_nobody_knows_is_told_by_its_name(place: Path, name: str) -> None:
     with pytest.raises(MalformedPlan) as refused:
@@ -253,12 +258,6 @@ def added(value: Any, path: Path, name: str) -> Any:
     copy = value.copy()
     copy[path[0]] = added(value[path[0]], path[1:], name)
     return copy
-
-
-@pytest.mark.parametrize("ids", [{"a": 5}, {"a": None}, {"a": "x", "b": []}])
-def test_ids_of_topics_are_texts(ids: object) -> None:
-    with pytest.raises(MalformedPlan, match=r"^not the facts file of a plan: topic_ids is not an object of texts$"):
-        parse_facts(json.dumps(FULL_DOCUMENT | {"topic_ids": ids}))
 
 
 @pytest.mark.parametrize("text", ["[]", "5", "null", '"x"', "{", "", '{"version": 1}'])

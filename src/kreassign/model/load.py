@@ -318,14 +318,14 @@ class LoadBasis:
     reasons: Mapping[str, int] = field(default_factory=dict)
     priors: Mapping[str, int] = field(default_factory=dict)
     unsized: int = 0
-    doubtful: tuple[DoubtfulLoad, ...] = ()
-    brokers: tuple[DoubtfulShare, ...] = ()
     forecast: ForecastBasis | None = None
     measured_for_s: float | None = None
     assumed_reads: int = 0
     reads_per_write: float = 1.0
     placed_ms: int | None = None
     gone: int = 0
+    brokers: tuple[DoubtfulShare, ...] = ()
+    doubtful: tuple[DoubtfulLoad, ...] = ()
 
     @property
     def doubtful_count(self) -> int:

@@ -300,21 +300,21 @@ class PlanFacts:
     totals: Totals
     cluster_id: str | None = None
     snapshot_id: str | None = None
-    partitions: tuple[PlannedPartition, ...] = ()
-    brokers: tuple[PlannedBroker, ...] = ()
-    prediction: Prediction | None = None
-    remaining: tuple[str, ...] = field(default=())
     topic_ids: Mapping[str, str] = field(default_factory=dict)
+    prediction: Prediction | None = None
+    remaining: tuple[str, ...] = ()
+    factors: tuple[str, ...] = ()
     loads: LoadBasis | None = None
-    losses: tuple[WorstLoss, ...] = ()
-    racks: tuple[RackBytes, ...] = ()
     leader_racks: LeaderRacks | None = None
     topic_leaders: TopicLeaders | None = None
+    losses: tuple[WorstLoss, ...] = ()
     limits: tuple[GoalLimit, ...] = ()
     unknown_goals: tuple[str, ...] = ()
     uneven_topics: tuple[UnevenTopic, ...] = ()
+    racks: tuple[RackBytes, ...] = ()
     means: tuple[GoalMean, ...] = ()
-    factors: tuple[str, ...] = ()
+    brokers: tuple[PlannedBroker, ...] = ()
+    partitions: tuple[PlannedPartition, ...] = ()
 
     @property
     def expected(self) -> dict[TopicPartition, tuple[int, ...]]:
