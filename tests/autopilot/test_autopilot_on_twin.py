@@ -260,7 +260,7 @@ def test_a_look_that_fails_beside_a_run_is_made_again(tmp_path: Path) -> None:
     def watch(run: RunView, _: object) -> None:
         if len(is_held) == 50:
             turn_off(tmp_path, ours.rig.twin.cluster_id, HOUR_S, "ann", "look", ours.rig.transport)
-        is_held.append(run.is_held)
+        is_held.append(run.control.is_held)
 
     ours.messages = Messages()
     ours.context = replace(ours.context, warn=warnings.append, observers=(watch,))

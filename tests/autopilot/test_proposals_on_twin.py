@@ -113,7 +113,7 @@ def test_a_pause_of_people_outlasts_the_brake_of_others(tmp_path: Path) -> None:
     client, clock = ours.rig.client, ours.rig.transport
 
     def beside(run: RunView, _: object) -> None:
-        held.append(run.held_by)
+        held.append(run.control.held_by)
         (path,) = find_journals(tmp_path, run.run_id)
         match len(held):
             case 5:
@@ -220,11 +220,11 @@ def test_a_changed_throttle_of_the_policy_holds_for_a_run(tmp_path: Path) -> Non
     file.write_text(SLOW)
 
     def beside(run: RunView, _: object) -> None:
-        rates.append(run.rates.bytes_per_s)
+        rates.append(run.control.rates.bytes_per_s)
         match len(rates):
             case 20:
                 path = journal_path(tmp_path, ours.rig.twin.cluster_id, run.run_id)
-                post_request(path, lambda number: ThrottleRequested(run.started_ms, number, 70_000))
+                post_request(path, lambda number: ThrottleRequested(run.identity.started_ms, number, 70_000))
             case 50:
                 file.write_text(SLOW.replace("50kB/s", "200kB/s"))
 
@@ -275,7 +275,7 @@ def test_a_run_that_people_resume_hears_the_brake(tmp_path: Path) -> None:
 
     def beside(run: RunView, _: object) -> None:
         is_pulled = 50 <= len(held) < 200
-        held.append((is_pulled, run.held_by))
+        held.append((is_pulled, run.control.held_by))
         if len(held) in {50, 200}:
             client.incremental_alter_configs(pull if len(held) == 50 else release).raise_if_any()
         if len(held) % 30 == 0:

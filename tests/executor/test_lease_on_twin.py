@@ -172,7 +172,7 @@ def test_the_journal_of_a_run_that_lost_the_lease_leads_to_the_same_run(rig: Twi
     lease = lost_lease(rig, until_s=100)
     done = run(rig, lease)
     again = fold(read_events(rig.path()))
-    assert (again.phase.value, again.problems, again.lease) == (
+    assert (again.phase.value, again.problems, again.control.lease) == (
         done.state,
         done.problems,
         "held since generation 5 of the group",

@@ -169,7 +169,7 @@ class TwinRig:
     @property
     def resumed_pace(self) -> Pace:
         """The pace with which a process that resumes the run would go on."""
-        return fold(read_events(self.path())).pace
+        return fold(read_events(self.path())).control.pace
 
     def path(self, run_id: str = "run-1") -> Path:
         return journal_path(self.state_dir, self.twin.cluster_id, run_id)

@@ -191,7 +191,7 @@ def answers(run: RunView, quiet_for_ms: int, patience_ms: int) -> Iterator[Reque
     def is_due(mark: float) -> bool:
         return 0 < quiet_for_ms - mark * patience_ms <= TICK_MS
 
-    if run.is_held:
+    if run.control.is_held:
         yield Request.RELEASE
     if is_due(HURRY) or is_due(DRAIN) or "foreign-throttle" in " ".join(map(str, run.verdicts)):
         yield Request.FASTER

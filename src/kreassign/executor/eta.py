@@ -285,7 +285,7 @@ DOES = {"out": "sends", "in": "gets", "within": "copies between its log director
 def reasons_without_end(run: RunView, at_ms: int, measured_ms: int | None) -> Iterator[str]:
     """Reasons why the run cannot end, whatever its copies did before; their progress was last read at `measured_ms`."""
     yield from _not_moving(run)
-    if run.in_flight and run.wind_down is WindDown.CANCEL:
+    if run.in_flight and run.control.wind_down is WindDown.CANCEL:
         yield "its moves in flight are being cancelled"
     yield from _sources_and_destinations(run)
     if (held := run.hindrance(at_ms)) is not None:
@@ -300,7 +300,7 @@ def _not_moving(run: RunView) -> Iterator[str]:
     if run.phase is Phase.PAUSED:
         yield f"it was paused, and no process executes it; go on with `kreassign resume {run.run_id}`"
     if run.phase is Phase.AWAITING_LEASE:
-        yield f"nothing is changed without the lease of the cluster: {run.lease}"
+        yield f"nothing is changed without the lease of the cluster: {run.control.lease}"
     if run.silence is not None:
         yield run.silence
     if run.step in BEFORE_MOVING:
@@ -337,7 +337,7 @@ def _standstill(run: RunView, measured_ms: int) -> Iterator[str]:
 
 def beyond_hours(run: RunView, at_ms: int, end: Interval) -> str | None:
     """Report that the remaining work does not fit into the hours in which moves may be in flight; None if it does."""
-    hours, wall_ms = run.pace.hours, at_ms + run.wall_ahead_ms
+    hours, wall_ms = run.control.pace.hours, at_ms + run.wall_ahead_ms
     if not hours.are_limited or (now := open_interval(hours, wall_ms)) is None:
         return None
     goes_on = hours.at_end is AtWindowEnd.FINISH and not any(

@@ -393,7 +393,9 @@ class ProgressMeter:
         limit = self._run.present_rates.of(broker) if kind in QUEUED_AS else None
         # A side first seen since the last poll, after a change of leader or target, has no sample yet.
         now = eta.ProgressSample(self.at_ms, side.passed_bytes, side.left_bytes, side.written_bytes)
-        return eta.Side(side.samples or (now,), writes, writes * (self.at_ms - self._run.started_ms) / 1000, limit)
+        return eta.Side(
+            side.samples or (now,), writes, writes * (self.at_ms - self._run.identity.started_ms) / 1000, limit
+        )
 
 
 def move_history(record: MoveRecord, estimate: Estimate | None = None) -> MoveHistory:

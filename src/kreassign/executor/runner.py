@@ -286,7 +286,7 @@ class Runner:
 
     def _take_requests(self, todo: deque[instructions.Instruction]) -> deque[instructions.Instruction]:
         """Process requests of other terminals. Resulting instructions replace the pending ones."""
-        for request in self._journal.requests_after(self.run.last_request):
+        for request in self._journal.requests_after(self.run.control.last_request):
             if self._machine.accepts(type(request)):
                 # The time of the request is by the requester's clock.
                 todo = deque(self._happened(replace(request, at_ms=self._time.now_ms()))) or todo

@@ -104,7 +104,7 @@ def observe(
         sure_balancer=sure_balancer(distribution),
         run=NO_RUN
         if ours is None
-        else RunSeen(ours.held_by, ours.wind_down is not None, is_at_rest=ours.phase is Phase.PAUSED),
+        else RunSeen(ours.control.held_by, ours.control.wind_down is not None, is_at_rest=ours.phase is Phase.PAUSED),
     )
 
 

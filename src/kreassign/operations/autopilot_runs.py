@@ -303,7 +303,7 @@ class RepairRuns:
         wanted, at_ms = self._decisions.policy.runs.throttle, self._clock.now_ms()
         if self._throttle is None or self._throttle[0] != run.run_id:
             begun = first_event(self._decisions.journal_of(run.run_id)).rates
-            self._throttle = run.run_id, begun.bytes_per_s if run.rates == begun else wanted
+            self._throttle = run.run_id, begun.bytes_per_s if run.control.rates == begun else wanted
         if self._throttle[1] == wanted:
             return None
 
@@ -316,13 +316,13 @@ class RepairRuns:
     def _change_of_hours(self, run: RunView) -> NewRequest | None:
         """Request for the hours of the policy; None where the run has them. The policy may change during a run."""
         act, at_ms = self._decisions.memory.running, self._clock.now_ms()
-        if act is None or run.pace.hours == (hours := hours_of(act, self._decisions.policy)):
+        if act is None or run.control.pace.hours == (hours := hours_of(act, self._decisions.policy)):
             return None
         return lambda number: PaceRequested(at_ms, number, PaceChange(hours=hours))
 
     def _tell_if_held_long(self, name: Name, run: RunView) -> None:
         """Tell once of guards that hold a repair, such as clients whose state nobody can read."""
-        why, now_s = None if run.is_held else run.why_held, self._clock.monotonic_s()
+        why, now_s = None if run.control.is_held else run.why_held, self._clock.monotonic_s()
         if why is None:
             self._held_since_s = None
         elif self._held_since_s is None:

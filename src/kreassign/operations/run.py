@@ -408,7 +408,7 @@ def resume_run(
     """
     refuse_unless_free(client, context, path.stem)
     cluster = client.describe_cluster()
-    kept_in = read_view(path).journal_to
+    kept_in = read_view(path).identity.journal_to
     journal_to = context.destination(kept_in)
     asks_lease = context.lease is not LeasePolicy.OFF
     former, mirror = all_home(client, path, kept_in, journal_to, context.warn, clock, asks_lease=asks_lease)
@@ -423,7 +423,7 @@ def resume_run(
         for one in (*(() if request is None else (request,)), *more):
             post_request(path, one)
 
-    wanted = replace(_lease_request(path.stem, cluster.cluster_id, context), was_held=view.has_had_lease)
+    wanted = replace(_lease_request(path.stem, cluster.cluster_id, context), was_held=view.control.has_had_lease)
     with journal, leased(client, wanted, clock) as lease:
         if mirror is not None:
             journal.keep_in(mirror)

@@ -366,8 +366,9 @@ def starved_moves(path: Path) -> tuple[str, ...]:
     run = read_view(path)
     moves = [record.wanted for record in run.records.values() if record.ended_ms is None]
     writes = {move.topic_partition: move.write_bytes_per_s for move in moves}
-    found = [str(one) for one in starved(moves, writes, run.rates, run.pace.caps) if one.is_certain]
-    least = least_rate_option(rate_advice(moves, writes, run.pace.caps).bytes_per_s)
+    rates, caps = run.control.rates, run.control.pace.caps
+    found = [str(one) for one in starved(moves, writes, rates, caps) if one.is_certain]
+    least = least_rate_option(rate_advice(moves, writes, caps).bytes_per_s)
     return (f"the least rate that works for all moves left is {least}", *found) if found else ()
 
 

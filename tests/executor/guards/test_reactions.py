@@ -149,13 +149,13 @@ def test_a_breach_is_written_down_with_what_was_seen_and_what_to_do(guard: Guard
 @pytest.mark.parametrize("guard", BREACHES)
 def test_a_guard_that_warns_lets_the_run_go_on(guard: GuardName) -> None:
     execution, instructions = replayed(*written_down(guard, Reaction.WARN))
-    assert (instructions, execution.wind_down) == ((SubmitMoves({WAITS.topic_partition: (4, 1)}),), None)
+    assert (instructions, execution.control.wind_down) == ((SubmitMoves({WAITS.topic_partition: (4, 1)}),), None)
 
 
 @pytest.mark.parametrize("guard", BREACHES)
 def test_a_guard_that_holds_starts_nothing_and_cancels_nothing(guard: GuardName) -> None:
     execution, instructions = replayed(*written_down(guard, Reaction.HOLD))
-    assert (instructions, execution.wind_down) == ((Wait(),), None)
+    assert (instructions, execution.control.wind_down) == ((Wait(),), None)
     assert [record.name for record in execution.in_flight] == [A0]
 
 
@@ -166,8 +166,8 @@ def test_only_one_cancelling_guard_also_rolls_back(guard: GuardName, reaction: R
     (order,) = instructions
     assert isinstance(order, ObserveMoves)
     assert A0 in {move.topic_partition for move in order.moves}
-    assert execution.wind_down is WindDown.CANCEL
-    assert execution.wants_rollback is (reaction is Reaction.ROLLBACK)
+    assert execution.control.wind_down is WindDown.CANCEL
+    assert execution.control.wants_rollback is (reaction is Reaction.ROLLBACK)
 
 
 @pytest.mark.parametrize("guard", [guard for guard in BREACHES if BREACHES[guard][0] != WELL])
@@ -175,8 +175,8 @@ def test_only_one_cancelling_guard_also_rolls_back(guard: GuardName, reaction: R
 def test_what_one_inspection_alone_shows_ends_no_run(guard: GuardName, reaction: Reaction) -> None:
     once = journaled(*breached(guard, reaction))
     held, instructions = replayed(*once)
-    assert (instructions, held.wind_down) == ((Wait(),), None)
+    assert (instructions, held.control.wind_down) == ((Wait(),), None)
     assert f"The run does {reaction} if a second look" in sole_problem(held)
     well = (TimePassed(LATER + 1), MovesObserved(LATER + 1, ()), HealthObserved(LATER + 1, WELL))
     over = journaled(*once, *well)
-    assert replayed(*over)[0].wind_down is None
+    assert replayed(*over)[0].control.wind_down is None

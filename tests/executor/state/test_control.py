@@ -59,7 +59,9 @@ def test_a_request_shows_at_once_and_orders_nothing(event: Event, shown: dict[st
     after = before.copy().on(event)
     assert (after.decided, after.step) == ("", before.step)
     expected = {"last_request": 7, **shown}
-    assert {name: getattr(after.view, name) for name in expected} == expected
+    control, wall_ahead_ms = after.view.control, after.view.wall_ahead_ms
+    found = {name: getattr(control, name, wall_ahead_ms) for name in expected}
+    assert found == expected
 
 
 @pytest.mark.parametrize("kind", [
@@ -126,7 +128,7 @@ def test_what_begins_hours_after_a_lost_submission_is_of_others() -> None:
 
 def test_leaving_does_not_change_what_was_asked_before() -> None:
     run = Played(*SUBMITTED, NOW, StopRequested(5_000))
-    assert (run.view.phase, run.view.wind_down) == (Phase.PAUSED, WindDown.CANCEL)
+    assert (run.view.phase, run.view.control.wind_down) == (Phase.PAUSED, WindDown.CANCEL)
     assert run.on(RunResumed(6_000, LIVE)).go("observe").on(look(7_000, MOVING)).decided == "cancel a-0 a-1"
 
 
@@ -164,7 +166,11 @@ ADAPTIVE = AdaptiveThrottle(9_000)
 
 def test_a_new_rate_is_set_at_once_with_the_value_before_the_run() -> None:
     run = Played(*SUBMITTED, ThrottleRequested(5_000, 7, 5))
-    assert (run.decided, run.view.phase, run.view.last_request) == (f"set all rates=5|{RATE}", Phase.THROTTLING, 7)
+    assert (run.decided, run.view.phase, run.view.control.last_request) == (
+        f"set all rates=5|{RATE}",
+        Phase.THROTTLING,
+        7,
+    )
     assert run.go("observe").decided == "observe a-0 a-1"
     assert {override.before for override in run.view.pending_restores.values()} == {None, "7000"}
 
@@ -176,7 +182,7 @@ def test_a_new_rate_is_set_at_once_with_the_value_before_the_run() -> None:
 ], ids=["rate", "of a broker", "adaptive"])  # fmt: skip
 def test_a_throttle_requested_after_the_moves_sets_nothing(event: Event, rates: ThrottleRates) -> None:
     run = Played(*ARRIVED, event)
-    assert (run.decided, run.view.rates, run.view.last_request) == ("", rates, 7)
+    assert (run.decided, run.view.control.rates, run.view.control.last_request) == ("", rates, 7)
     assert run.step == "Electing"
 
 

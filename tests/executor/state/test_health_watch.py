@@ -112,11 +112,11 @@ def test_a_guard_warns_holds_cancels_or_rolls_back(
 ) -> None:
     run = watched(UNTOUCHED, BARRED).on(VerdictsRecorded(1_000, (BROKER, replace(HOLD, reaction=reaction))))
     assert run.decided == decided
-    assert (run.view.wind_down, run.view.wants_rollback) == (wind_down, wants_rollback)
+    assert (run.view.control.wind_down, run.view.control.wants_rollback) == (wind_down, wants_rollback)
     if wind_down is not None:
         # What was asked for once stays so.
         run.on(look(2_000, UNTOUCHED))
-        assert (run.view.wind_down, run.view.wants_rollback) == (wind_down, wants_rollback)
+        assert (run.view.control.wind_down, run.view.control.wants_rollback) == (wind_down, wants_rollback)
 
 
 def test_other_figures_of_the_same_guards_are_no_news() -> None:

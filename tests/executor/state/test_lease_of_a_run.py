@@ -43,7 +43,7 @@ ALL = "all rates, both lists"
 ])  # fmt: skip
 def test_a_run_that_lost_its_lease_asks_for_it_every_ten_seconds(events: list[Event], decided: str, lease: str) -> None:
     run = Played(*SUBMITTED, *events)
-    assert (run.decided, run.view.lease) == (decided, lease)
+    assert (run.decided, run.view.control.lease) == (decided, lease)
 
 
 def test_a_loss_is_told_until_the_run_has_the_lease_again() -> None:
@@ -53,7 +53,7 @@ def test_a_loss_is_told_until_the_run_has_the_lease_again() -> None:
 
 
 def test_an_operators_pause_outlives_the_loss_of_the_lease() -> None:
-    assert Played(*SUBMITTED, HoldRequested(4_000, 1), LOSS, TAKEN).view.is_held
+    assert Played(*SUBMITTED, HoldRequested(4_000, 1), LOSS, TAKEN).view.control.is_held
 
 
 def test_a_run_without_its_lease_that_is_stopped_writes_nothing_back() -> None:

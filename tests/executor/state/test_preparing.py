@@ -60,8 +60,13 @@ def test_a_run_begins_with_all_that_it_was_given() -> None:
     two, pace = replace(MOVES[0], target=(2, 3)), Pace(is_stepwise=True)
     begin = replace(started(two, MOVES[1]), at_ms=7, plan_id="plan-1", operator=ANN, pace=pace)
     view = Played(begin).view
-    assert (view.run_id, view.cluster_id, view.plan_id, view.started_ms) == ("run-1", "cluster-1", "plan-1", 7)
-    assert (view.operators, view.rates, view.pace) == ((ANN,), ThrottleRates(RATE), pace)
+    assert (view.run_id, view.identity.cluster_id, view.identity.plan_id, view.identity.started_ms) == (
+        "run-1",
+        "cluster-1",
+        "plan-1",
+        7,
+    )
+    assert (view.identity.operators, view.control.rates, view.control.pace) == ((ANN,), ThrottleRates(RATE), pace)
     assert [record.steps for record in view.records.values()] == [move_steps(two), move_steps(MOVES[1])]
     assert [record.steps for record in Played(started(two)).view.records.values()] == [()]
 
@@ -186,7 +191,7 @@ def test_each_operator_of_a_run_is_listed_once() -> None:
     run = Played(replace(started(), operator=ANN))
     for operator in (BOB, ANN, None):
         run.on(RunResumed(1_000, LIVE, operator))
-    assert run.view.operators == (ANN, BOB)
+    assert run.view.identity.operators == (ANN, BOB)
 
 
 @pytest.mark.parametrize("begin", [begun(throttle=None, replans=True), begun(throttle=None)])
@@ -223,7 +228,7 @@ def test_resume_restarts_every_timeout_of_a_run() -> None:
     without_2 = Health((0, 1, 3, 4))
     run = Played(begun(guards={GuardName.STALL: Reaction.WARN})).go("check health").on(HealthObserved(0, without_2))
     run.go("wait").on(HoldRequested(1_000, 1), RunResumed(70_000, LIVE))
-    assert (run.view.is_held, run.decided) == (
+    assert (run.view.control.is_held, run.decided) == (
         False,
         "set followers of a=1:3, leaders of a=1:0,1:1, all rates",
     )

@@ -194,14 +194,14 @@ def test_a_deadline_ends_the_run_as_its_hours_say(
     at_end: AtWindowEnd, at_ms: int, events: list[Event], wind_down: WindDown | None
 ) -> None:
     run = run_of(hours=replace(BY_ONE, at_end=at_end)).on(*events, look(at_ms, MOVING))
-    assert (run.view.wind_down, run.problems) == (wind_down, (OVER,) if wind_down else ())
+    assert (run.view.control.wind_down, run.problems) == (wind_down, (OVER,) if wind_down else ())
     assert run.view.outlook == ()
 
 
 def test_a_deadline_does_not_change_a_run_that_was_cancelled_before() -> None:
     run = run_of(hours=replace(BY_ONE, at_end=AtWindowEnd.CANCEL)).on(CancelRequested(0, 1, is_now=False))
     run.on(look(HOUR_MS, MOVING))
-    assert (run.view.wind_down, run.problems, run.decided) == (WindDown.FINISH, (), "wait")
+    assert (run.view.control.wind_down, run.problems, run.decided) == (WindDown.FINISH, (), "wait")
 
 
 CANCELLING = replace(NIGHT, at_end=AtWindowEnd.CANCEL)

@@ -50,9 +50,9 @@ def lacking_to_go_on(port: ClusterPort, run: RunView, brokers: Collection[int]) 
     topics = {record.name.topic for record in run.records.values() if record.status in ACTIVE}
     to_restore = {override.key.resource for override in run.pending_restores.values()}
     hidden = tuple(_to_see(port, topics))
-    if not (to_restore or (topics and run.rates.is_limited)):
+    if not (to_restore or (topics and run.control.rates.is_limited)):
         return (*hidden, *filter(is_of_permission, _to_reassign(port) if topics else ()))
-    named = topics if run.rates.is_limited else set[str]()
+    named = topics if run.control.rates.is_limited else set[str]()
     named |= {resource.name for resource in to_restore if resource.type is ResourceType.TOPIC}
     refused = (*(_to_reassign(port) if topics else ()), *_to_throttle(port, sorted(named), sorted(brokers)[:1]))
     return (*hidden, *filter(is_of_permission, refused))

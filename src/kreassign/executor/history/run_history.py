@@ -143,26 +143,27 @@ def fold(events: Iterable[Event]) -> RunView:
 
 def history(run: RunView, meter: ProgressMeter | None = None, *, is_active: bool = False) -> RunHistory:
     """Convert a run to plain values, with its progress if a meter has followed it."""
+    identity, control = run.identity, run.control
     return RunHistory(
-        run_id=run.run_id,
-        cluster_id=run.cluster_id,
-        started_ms=run.started_ms,
+        run_id=identity.run_id,
+        cluster_id=identity.cluster_id,
+        started_ms=identity.started_ms,
         ended_ms=run.ended_ms,
         state=run.phase,
-        rates=run.rates,
+        rates=control.rates,
         moves=tuple(map(move_history, run.records.values())) if meter is None else meter.moves(),
         throttle_residue=run.residue,
         problems=(*run.problems, *run.findings),
         problem_partitions=run.problem_partitions,
-        is_held=run.is_held,
+        is_held=control.is_held,
         was_throttle_kept=run.was_throttle_kept,
-        wants_rollback=run.wants_rollback,
+        wants_rollback=control.wants_rollback,
         verdicts=tuple(map(str, run.verdicts)),
-        pace=run.pace,
+        pace=control.pace,
         outlook=run.outlook,
-        plan_id=run.plan_id,
-        operators=run.operators,
-        lease=run.lease,
+        plan_id=identity.plan_id,
+        operators=identity.operators,
+        lease=control.lease,
         silence=run.silence,
         is_active=is_active,
         why_held=run.why_held,
@@ -171,7 +172,7 @@ def history(run: RunView, meter: ProgressMeter | None = None, *, is_active: bool
         progress=None if meter is None else meter.progress(),
         clients=run.client_cost,
         can_be_resumed=not is_active and not run.is_over,
-        journal_to=run.journal_to,
+        journal_to=identity.journal_to,
     )
 
 

@@ -252,14 +252,16 @@ def take_in_verdicts(run: Run, event: VerdictsRecorded) -> None:
     ]
     run.health.verdicts = event.verdicts
     demanded = {verdict.reaction for verdict in event.verdicts}
-    if demanded & guards.ENDS_RUN:
-        run.control.wind_down = WindDown.CANCEL
-    run.control.wants_rollback = run.control.wants_rollback or guards.Reaction.ROLLBACK in demanded
+    run.control = replace(
+        run.control,
+        wind_down=WindDown.CANCEL if demanded & guards.ENDS_RUN else run.control.wind_down,
+        wants_rollback=run.control.wants_rollback or guards.Reaction.ROLLBACK in demanded,
+    )
 
 
 def is_held_by_guards(run: Run) -> bool:
     """True if no new move may be started now."""
-    return bool(run.control.held_by) or any(verdict.reaction is guards.Reaction.HOLD for verdict in run.health.verdicts)
+    return run.control.is_held or any(verdict.reaction is guards.Reaction.HOLD for verdict in run.health.verdicts)
 
 
 def lost_after_ms(run: Run) -> int | None:
@@ -359,10 +361,8 @@ def take_in_poll(run: Run, at_ms: int, *, has_progress: bool = True) -> None:
     if has_progress:
         run.moves.speed.measure(run.moves.records.values(), at_ms)
     if windows.open_interval(hours, _wall_ms(run, at_ms)) is None and run.control.wind_down is None:
-        run.control.wind_down, run.moves.outlook = (
-            WindDown.CANCEL if hours.at_end is AtWindowEnd.CANCEL else WindDown.FINISH,
-            (),
-        )
+        end = WindDown.CANCEL if hours.at_end is AtWindowEnd.CANCEL else WindDown.FINISH
+        run.control, run.moves.outlook = replace(run.control, wind_down=end), ()
         run.note("its deadline is over: what had not been started by then is left out")
 
 

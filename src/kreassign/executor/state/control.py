@@ -6,6 +6,8 @@ cluster changes nothing, and asks for the lease until it has it again.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kreassign.executor import events
 from kreassign.executor.instructions import TakeLease, Wait
 from kreassign.executor.state import moving, phases, preparing, throttling
@@ -16,7 +18,7 @@ from kreassign.model.run import AT_REST, OVER, Phase
 
 
 def _hold(run: Run, state: phases.RunState, event: events.HoldRequested) -> Next:
-    run.control.last_request, run.control.held_by = event.request, event.by
+    run.control = replace(run.control, last_request=event.request, held_by=event.by)
     return Next(state)
 
 
@@ -26,28 +28,26 @@ def _set_clock(run: Run, state: phases.RunState, event: events.ClockStepped) -> 
 
 
 def _release(run: Run, state: phases.RunState, event: events.ReleaseRequested) -> Next:
-    run.control.last_request, run.control.held_by = event.request, ""
+    run.control = replace(run.control, last_request=event.request, held_by="")
     return Next(state)
 
 
 def _cancel(run: Run, state: phases.RunState, event: events.CancelRequested) -> Next:
-    control = run.control
-    control.last_request = event.request
-    control.wind_down = WindDown.CANCEL if event.is_now else control.wind_down or WindDown.FINISH
+    wind_down = WindDown.CANCEL if event.is_now else run.control.wind_down or WindDown.FINISH
+    run.control = replace(run.control, last_request=event.request, wind_down=wind_down)
     return Next(state)
 
 
 def _change_pace(run: Run, state: phases.RunState, event: events.PaceRequested) -> Next:
     """Takes effect with the next choice: moves in flight beyond a new limit finish."""
-    run.control.last_request = event.request
-    run.control.pace = run.control.pace.changed(event.change)
+    run.control = replace(run.control, last_request=event.request, pace=run.control.pace.changed(event.change))
     return Next(state)
 
 
 def _change_rates(run: Run, event: events.ThrottleRequested) -> None:
-    run.control.last_request = event.request
     run.clients = run.clients.overruled
-    run.control.rates = run.control.rates.changed(event.rate_bytes_per_s, event.brokers, event.adaptive)
+    rates = run.control.rates.changed(event.rate_bytes_per_s, event.brokers, event.adaptive)
+    run.control = replace(run.control, last_request=event.request, rates=rates)
 
 
 def _change_throttle(run: Run, state: phases.RunState, event: events.ThrottleRequested) -> Next:
@@ -113,24 +113,24 @@ ASK_EVERY_MS = 10_000
 
 
 def _begin_with_lease(run: Run, state: phases.RunState, event: events.LeaseTaken) -> Next:
-    run.control.has_had_lease = True
-    run.control.lease = f"held since generation {event.generation} of the group"
+    lease = f"held since generation {event.generation} of the group"
+    run.control = replace(run.control, has_had_lease=True, lease=lease)
     return Next(state)
 
 
 def _begin_without_lease(run: Run, state: phases.RunState, event: events.LeaseForgone) -> Next:
-    run.control.lease = f"none: {event.reason}"
+    run.control = replace(run.control, lease=f"none: {event.reason}")
     return Next(state)
 
 
 def _lose_lease(run: Run, _: phases.RunState, event: events.LeaseLost) -> Next:
-    run.control.lease, run.control.has_had_lease = event.reason, True
+    run.control = replace(run.control, lease=event.reason, has_had_lease=True)
     run.tell(LEASE_LOST, event.at_ms, f"{event.reason}; nothing is changed until it is had again")
     return Next(phases.AwaitingLease(event.at_ms), (TakeLease(),))
 
 
 def _lease_refused(run: Run, _: phases.AwaitingLease, event: events.LeaseRefused) -> Next:
-    run.control.lease = event.reason
+    run.control = replace(run.control, lease=event.reason)
     return Next(phases.AwaitingLease(event.at_ms), (Wait(),))
 
 
@@ -147,7 +147,7 @@ def _go_on_with_lease(run: Run, state: phases.AwaitingLease, event: events.Lease
 def _go_on_without_lease(run: Run, state: phases.AwaitingLease, event: events.LeaseForgone) -> Next:
     """The run never had a lease, and could not tell for a while that the cluster can keep none."""
     _begin_without_lease(run, state, event)
-    run.control.has_had_lease = False
+    run.control = replace(run.control, has_had_lease=False)
     run.tell(LEASE_LOST, event.at_ms)
     return preparing.resume(run, event.at_ms, others_may_restore=True)
 

@@ -37,17 +37,21 @@ def enter(run: Run) -> Next:
 
 
 def _begin(run: Run, _: phases.New, event: events.RunStarted) -> Next:
-    run.identity = RunIdentity(event.run_id, event.cluster_id, event.at_ms, event.plan_id)
-    run.identity.reactions = reactions(event.guards)
-    run.identity.allows_producer_outage = event.allows_producer_outage
-    run.identity.journal_to = event.journal_to
+    run.identity = RunIdentity(
+        event.run_id,
+        event.cluster_id,
+        event.at_ms,
+        event.plan_id,
+        reactions=reactions(event.guards),
+        allows_producer_outage=event.allows_producer_outage,
+        journal_to=event.journal_to,
+    ).led_by(event.operator)
     for value in event.originals:
         run.throttle.put(replace(run.throttle.of(value.key), original=value))
     for value in event.adopted:
         run.throttle.put(replace(run.throttle.of(value.key), adopted=value))
     run.throttle.takes_found = event.found is FoundThrottles.RESTORE
     run.throttle.is_alongside = event.found is FoundThrottles.ALONGSIDE
-    run.identity.note(event.operator)
     run.control = Control(
         event.rates, event.pace, replans=event.replans, avoid=event.avoid, lost_after_ms=event.lost_after_ms
     )
@@ -62,15 +66,14 @@ def _begin(run: Run, _: phases.New, event: events.RunStarted) -> Next:
 
 
 def _resume(run: Run, _: object, event: events.RunResumed) -> Next:
-    run.identity.note(event.operator)
-    run.identity.journal_to = event.journal_to
-    run.control.replans = run.control.replans or event.replans
-    if event.lost_after_ms is not None:
-        run.control.lost_after_ms = event.lost_after_ms
+    run.identity = replace(run.identity.led_by(event.operator), journal_to=event.journal_to)
+    lost_after_ms = run.control.lost_after_ms if event.lost_after_ms is None else event.lost_after_ms
+    run.control = replace(run.control, replans=run.control.replans or event.replans, lost_after_ms=lost_after_ms)
     if event.clients is not None:
         run.clients = replace(run.clients, guard=event.clients)
-        # The run began without this guard, or before there was one.
-        run.identity.reactions.setdefault(GuardName.CLIENTS, DEFAULTS[GuardName.CLIENTS])
+        # The run began without this guard.
+        default = {GuardName.CLIENTS: DEFAULTS[GuardName.CLIENTS]}
+        run.identity = replace(run.identity, reactions=default | {**run.identity.reactions})
     run.throttle.live_brokers = event.live_brokers
     return resume(run, event.at_ms)
 
@@ -92,7 +95,7 @@ def resume(run: Run, at_ms: int, *, others_may_restore: bool = False) -> Next:
     for setting in [*throttle.settings.values()]:
         throttle.put(setting.resumed(reads_first=not others_may_restore))
     # An operator's pause outlives the loss of the lease; another process begins without.
-    run.control.held_by = run.control.held_by if others_may_restore else ""
+    run.control = replace(run.control, held_by=run.control.held_by if others_may_restore else "")
     # Findings and unrestored settings of an earlier end are checked again.
     run.problems.unrestored = run.problems.findings = ()
     run.tell(finishing.RESTORING, at_ms)

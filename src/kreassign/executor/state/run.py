@@ -204,9 +204,9 @@ class WindDown(StrEnum):
     CANCEL = "cancel"  # they are cancelled (KIP-455)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class RunIdentity:
-    """Facts fixed at the start of the run."""
+    """Facts fixed at the start of the run, or when another process resumed it."""
 
     run_id: str = ""
     cluster_id: str = ""
@@ -216,21 +216,20 @@ class RunIdentity:
     """Operators who started and resumed it, each once."""
     operator: Operator | None = None
     """The present operator."""
-    reactions: dict[GuardName, Reaction] = field(default_factory=dict)
+    reactions: Mapping[GuardName, Reaction] = field(default_factory=dict)
     """Reaction of each guard that is on."""
     allows_producer_outage: bool = False
     """True if the operator consented to moves while which producers with acks=all are refused."""
     journal_to: str | None = None
     """Where its journal is kept beside its own place; None for nowhere."""
 
-    def note(self, operator: Operator | None) -> None:
-        """Record the operator of the run from now on."""
-        self.operator = operator
-        if operator is not None and operator not in self.operators:
-            self.operators = (*self.operators, operator)
+    def led_by(self, operator: Operator | None) -> RunIdentity:
+        """Return a copy with the operator of the run from now on."""
+        new = () if operator is None or operator in self.operators else (operator,)
+        return replace(self, operator=operator, operators=(*self.operators, *new))
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Control:
     """Settings that operators, guards and the deadline may change during the run."""
 
@@ -252,6 +251,11 @@ class Control:
     """State of the lease of its cluster, in words; "" without one."""
     has_had_lease: bool = False
     """True once the run has had the lease: from then on it changes nothing without."""
+
+    @property
+    def is_held(self) -> bool:
+        """True while somebody lets no move start."""
+        return bool(self.held_by)
 
 
 @dataclass(slots=True)

@@ -14,12 +14,11 @@ from kreassign.executor.scheduling.limits import Endpoint
 from kreassign.executor.state import admission, throttling
 from kreassign.executor.state.move import MoveRecord
 from kreassign.executor.state.phases import Cancelled, Done, Failed
-from kreassign.executor.state.run import Run, WindDown, one_per_reason, time_of_day
+from kreassign.executor.state.run import Control, Run, RunIdentity, one_per_reason, time_of_day
 from kreassign.executor.state.setting import SETTLED, SettingState
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride
 from kreassign.model import ConfigResource, ResourceType, TopicPartition
-from kreassign.model.pace import Pace
-from kreassign.model.run import AT_REST, ENDED, ClientCost, MoveStatus, Operator, Phase
+from kreassign.model.run import AT_REST, ENDED, ClientCost, MoveStatus, Phase
 from kreassign.model.text import by_reason, counted, each_partition
 from kreassign.model.throttle import WHOLE, ThrottleRates
 
@@ -27,7 +26,7 @@ from kreassign.model.throttle import WHOLE, ThrottleRates
 
 
 def _reasons(run: Run, at_ms: int) -> Iterator[str]:
-    if run.control.held_by:
+    if run.control.is_held:
         yield _paused(run)
     if guards := dict.fromkeys(one.guard for one in run.health.verdicts if one.reaction is Reaction.HOLD):
         yield f"nothing is started while these guards hold it: {', '.join(guards)}"
@@ -107,19 +106,14 @@ class RunView:
         return self._run.identity.run_id
 
     @property
-    def cluster_id(self) -> str:
-        """Id of its cluster."""
-        return self._run.identity.cluster_id
+    def identity(self) -> RunIdentity:
+        """Facts fixed at its start, or when a process resumed it."""
+        return self._run.identity
 
     @property
-    def plan_id(self) -> str:
-        """Id of its plan; empty if not recorded."""
-        return self._run.identity.plan_id
-
-    @property
-    def operators(self) -> tuple[Operator, ...]:
-        """Operators who started and resumed it, each once."""
-        return self._run.identity.operators
+    def control(self) -> Control:
+        """Present settings of operators, guards and the deadline."""
+        return self._run.control
 
     @property
     def phase(self) -> Phase:
@@ -130,11 +124,6 @@ class RunView:
     def step(self) -> str:
         """Name of its state, finer than the phase."""
         return type(self._run.state).__name__
-
-    @property
-    def started_ms(self) -> int:
-        """Time of its start."""
-        return self._run.identity.started_ms
 
     @property
     def ended_ms(self) -> int | None:
@@ -158,19 +147,9 @@ class RunView:
         return self._run.moves.index.queue.write_bytes_per_s
 
     @property
-    def rates(self) -> ThrottleRates:
-        """Its present throttle."""
-        return self._run.control.rates
-
-    @property
     def present_rates(self) -> ThrottleRates:
         """Its throttle, as far as it is slowed for clients now."""
         return self._run.present_rates
-
-    @property
-    def journal_to(self) -> str | None:
-        """Second place of the journal, beside its own; None for nowhere."""
-        return self._run.identity.journal_to
 
     @property
     def client_guard(self) -> ClientGuard | None:
@@ -181,11 +160,6 @@ class RunView:
     def client_cost(self) -> ClientCost | None:
         """Cost of clients that suffered; None without a guard of them."""
         return None if self.client_guard is None else self._run.clients.cost
-
-    @property
-    def pace(self) -> Pace:
-        """Its present order, limits and schedule."""
-        return self._run.control.pace
 
     @property
     def outlook(self) -> tuple[str, ...]:
@@ -235,7 +209,7 @@ class RunView:
         """Reason why waiting moves do not start at this time; None if none waits, or only pacing holds them."""
         # A stepwise move waits between its steps.
         waits = any(one.status is MoveStatus.PLANNED or len(one.steps) > 1 for one in self.records.values())
-        return next(_reasons(self._run, at_ms), None) if waits and self.wind_down is None else None
+        return next(_reasons(self._run, at_ms), None) if waits and self.control.wind_down is None else None
 
     @property
     def unreachable_since_ms(self) -> int | None:
@@ -364,50 +338,15 @@ class RunView:
         return self.phase in ENDED and not self.can_be_resumed
 
     @property
-    def lease(self) -> str:
-        """State of the lease of its cluster; "" without one."""
-        return self._run.control.lease
-
-    @property
-    def has_had_lease(self) -> bool:
-        """True once the run has had the lease of its cluster."""
-        return self._run.control.has_had_lease
-
-    @property
-    def is_held(self) -> bool:
-        """True while somebody lets no move start."""
-        return bool(self._run.control.held_by)
-
-    @property
-    def held_by(self) -> str:
-        """Name of the person or program that lets no move start; empty if none."""
-        return self._run.control.held_by
-
-    @property
     def why_held(self) -> str | None:
         """Why an operator or guards let no move start in a run that is not at rest; None if none does."""
         guards = dict.fromkeys(one.guard.value for one in self.verdicts if one.reaction is Reaction.HOLD)
-        if self.phase in AT_REST or not (self.is_held or guards):
+        if self.phase in AT_REST or not (self.control.is_held or guards):
             return None
-        paused = [_paused(self._run)] if self.is_held else []
+        paused = [_paused(self._run)] if self.control.is_held else []
         return "; ".join((*paused, *([f"these guards hold it: {', '.join(guards)}"] if guards else [])))
-
-    @property
-    def wind_down(self) -> WindDown | None:
-        """Treatment of moves in flight in a cancelled run; None while it is not cancelled."""
-        return self._run.control.wind_down
-
-    @property
-    def wants_rollback(self) -> bool:
-        """True if a guard demands a rollback."""
-        return self._run.control.wants_rollback
 
     @property
     def wall_ahead_ms(self) -> int:
         """Offset of the wall clock from the time of its events, in ms."""
         return self._run.wall_ahead_ms
-
-    @property
-    def last_request(self) -> int:
-        """Number of the last request from another process that was accepted."""
-        return self._run.control.last_request
