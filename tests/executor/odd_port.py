@@ -9,7 +9,6 @@ from typing import Any, cast
 from kreassign.admin import AdminClient
 from kreassign.errors import OutcomeUnknown, Rejected, Unreachable
 from kreassign.executor.cluster.port import ClusterPort
-from kreassign.executor.lease import GroupPort
 from kreassign.model import Batch, TopicPartition
 from kreassign.model.error_codes import error_code
 
@@ -36,11 +35,6 @@ class OddPort:
     def port(self) -> ClusterPort:
         """Port of the executor."""
         return cast(ClusterPort, self)
-
-    @property
-    def groups(self) -> GroupPort:
-        """Port of the lease."""
-        return cast(GroupPort, self)
 
     def answer(self, method: str, *answers: Answer) -> None:
         """The next calls of the method get these, in turn; those after them the twin's own."""

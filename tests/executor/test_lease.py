@@ -15,7 +15,6 @@ from kreassign.executor.lease import (
     SESSION_MS,
     ClusterLease,
     Forgone,
-    GroupPort,
     Held,
     LeaseHolder,
     LeasePolicy,
@@ -192,7 +191,7 @@ def test_a_run_cut_off_from_the_coordinator_waits_without_end(hosts: Hosts, poli
     odd = OddPort(lease.port)
     for call in ("heartbeat", "describe_group", "join_group"):
         odd.answer_always(call, not_reached)
-    lease.port = odd.groups
+    lease.port = odd.port
     began_s = hosts.time.monotonic_s()
     while isinstance(lease.confirm(), Held):
         hosts.time.sleep(1.0)
@@ -215,7 +214,7 @@ def test_a_silent_coordinator_permits_no_beginning(hosts: Hosts, call: str, answ
     assert isinstance(lease.port, AdminClient)
     odd = OddPort(lease.port)
     odd.answer_always(call, answer)
-    lease.port = odd.groups
+    lease.port = odd.port
     try:
         assert not isinstance(lease.take(), Forgone | Held)
     except ClusterError:
@@ -232,9 +231,9 @@ def test_one_answer_does_not_make_the_lease_free(hosts: Hosts) -> None:
     lease.take()
     odd = OddPort(hosts.client())
     odd.answer("describe_group", no_members)
-    assert present_holder(odd.groups) == lease.holder
+    assert present_holder(odd.port) == lease.holder
     odd.answer("describe_group", no_members, no_members)
-    assert present_holder(odd.groups) is None
+    assert present_holder(odd.port) is None
 
 
 def test_a_run_without_a_lease_goes_on_once_it_can_look_again() -> None:
@@ -242,7 +241,7 @@ def test_a_run_without_a_lease_goes_on_once_it_can_look_again() -> None:
     lease = hosts.lease("one", LeasePolicy.AUTO)
     assert isinstance(lease.take(), Forgone)
     odd = OddPort(hosts.client())
-    lease.port = odd.groups
+    lease.port = odd.port
     odd.answer_always("describe_topics", not_reached)
     hosts.time.sleep(lease.beat_s)
     assert isinstance(lease.confirm(), Taken)
@@ -262,14 +261,14 @@ def no_topic(real: object, names: list[str], **_: object) -> Batch[str, object]:
 def test_one_broker_that_knows_no_topic_yet_is_not_believed(hosts: Hosts) -> None:
     odd = OddPort(hosts.client())
     odd.answer("describe_topics", no_topic)
-    assert offsets_topic(odd.groups) is not None
+    assert offsets_topic(odd.port) is not None
     odd.answer("describe_topics", no_topic, no_topic)
-    assert offsets_topic(odd.groups) is not None
+    assert offsets_topic(odd.port) is not None
     odd.answer_always("describe_topics", no_topic)
-    assert offsets_topic(odd.groups) is None
+    assert offsets_topic(odd.port) is None
     odd.answer_always("describe_topics", lambda *_, **__: Batch())
     with pytest.raises(ClusterError, match="no broker answered"):
-        offsets_topic(odd.groups)
+        offsets_topic(odd.port)
 
 
 @pytest.mark.parametrize(("call", "answer"), [
@@ -287,7 +286,7 @@ def test_what_was_held_is_not_forgone(hosts: Hosts, call: str, answer: Answer) -
         assert isinstance(one.port, AdminClient)
         odd = OddPort(one.port)
         odd.answer_always(call, answer)
-        one.port = odd.groups
+        one.port = odd.port
         found = one.retake() if one is lease else one.take()
         assert not isinstance(found, Forgone)
         one.release()
@@ -310,9 +309,9 @@ def test_a_run_that_had_no_lease_looks_for_one_again() -> None:
 def answered_when_joining(lease: ClusterLease, code: int) -> ClusterLease:
     """Lease with another answer of the coordinator to its next attempt to join."""
     assert isinstance(lease.port, AdminClient)
-    port = OddPort(lease.port)
-    port.answer("join_group", refused(code))
-    lease.port = cast(GroupPort, port)
+    odd = OddPort(lease.port)
+    odd.answer("join_group", refused(code))
+    lease.port = odd.port
     return lease
 
 
@@ -336,7 +335,7 @@ def test_a_coordinator_that_took_over_is_asked_until_it_shows_the_holder(hosts: 
     """It refuses by what it has read of the group, and shows what its followers have, too."""
     hosts.lease("one").take()
     lease, odd = hosts.lease("two"), OddPort(hosts.client())
-    lease.port = odd.groups
+    lease.port = odd.port
     odd.answer("describe_group", *[no_members] * 3)
     found = lease.take()
     assert isinstance(found, Taken)

@@ -566,7 +566,7 @@ def test_a_run_learns_who_is_in_maintenance_or_that_it_is_unknown(ann: Operator)
     ann.policy = LeasePolicy.REQUIRE
     assert ann.enter().is_finished
     odd = OddPort(ann.rig.client)
-    asked = partial(ids_in_maintenance, odd.groups)
+    asked = partial(ids_in_maintenance, odd.port)
     odd.answer("fetch_offsets", lambda *_, **__: Batch())
     assert asked() == {3}, "one empty answer is not believed"
     odd.answer("fetch_offsets", refused(GROUP_AUTHORIZATION_FAILED))

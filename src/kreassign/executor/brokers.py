@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from kreassign.errors import ClusterError, Unsupported
 from kreassign.executor.cluster import readings
 from kreassign.executor.cluster.permissions import unlisted_topics
-from kreassign.executor.cluster.port import LogDirsPort, MovesPort, SettingsPort
+from kreassign.executor.cluster.port import ClusterPort
 from kreassign.model import (
     ConfigChange,
     ConfigEntry,
@@ -62,10 +62,6 @@ def is_closed(value: str | None, log_dirs: Sequence[LogDir]) -> bool:
 
 
 # Readings: the state of the brokers in the cluster.
-
-
-class BrokerPort(SettingsPort, LogDirsPort, MovesPort, Protocol):
-    """Broker calls, with the meaning that `AdminClient` gives them. All raise ClusterError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +149,7 @@ class Readings:
         return frozenset(f"broker {one.broker}: {path}" for one in self.brokers for path in one.unread_log_dirs)
 
 
-def read_brokers(port: BrokerPort, brokers: Sequence[int], asked: int | None = None) -> Readings:
+def read_brokers(port: ClusterPort, brokers: Sequence[int], asked: int | None = None) -> Readings:
     """Read the present state of these brokers, partitions by the metadata of the one that is `asked`, or of two.
 
     Raises ClusterError.
@@ -191,7 +187,7 @@ def read_brokers(port: BrokerPort, brokers: Sequence[int], asked: int | None = N
     )
 
 
-def _listed(port: BrokerPort, asked: int | None) -> tuple[Mapping[str, Topic], Mapping[str, ClusterError]]:
+def _listed(port: ClusterPort, asked: int | None) -> tuple[Mapping[str, Topic], Mapping[str, ClusterError]]:
     """All topics, and why those are unknown that could not be read."""
     if asked is None:
         known, absent, unknown = readings.every_topic_of_two(port)
@@ -208,7 +204,7 @@ def confirming_brokers(found: Readings) -> tuple[int, ...]:
     return tuple(sorted(found.live, key=lambda broker: (broker in theirs, broker)))[:LOOKS]
 
 
-def _registered(port: BrokerPort) -> frozenset[int] | None:
+def _registered(port: ClusterPort) -> frozenset[int] | None:
     try:
         return readings.live_of_two(port, include_fenced=True)
     except Unsupported:
@@ -231,7 +227,7 @@ class _Own:
     has_cordons: bool
 
 
-def _read_own(port: BrokerPort, brokers: Sequence[int], live: Collection[int]) -> _Own:
+def _read_own(port: ClusterPort, brokers: Sequence[int], live: Collection[int]) -> _Own:
     """Read settings and log directories of the live brokers."""
     own = [broker for broker in brokers if broker in live]
     asked = own if len(own) == len(brokers) else sorted(live)

@@ -29,7 +29,7 @@ from typing import Protocol
 
 from kreassign.clock import Clock
 from kreassign.errors import ClusterError, Unsupported
-from kreassign.executor.cluster.port import TopicsPort
+from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.cluster.readings import read_topics, seen_in_two_looks
 from kreassign.model import Topic, error_codes
 from kreassign.model.authorization import error_text
@@ -104,29 +104,6 @@ def holder_of(member: GroupMember) -> LeaseHolder:
         return LeaseHolder(str(run_id), str(user), str(host), int(since_ms))
     except (ValueError, TypeError):
         return LeaseHolder(member.instance_id or member.member_id, member.client_id, member.client_host, 0)
-
-
-# Group calls that the lease needs. `AdminClient` fits them by its shape.
-
-
-class GroupPort(TopicsPort, Protocol):
-    """Group calls, with the meaning that `AdminClient` gives them."""
-
-    def describe_group(self, group_id: str, *, timeout_ms: int | None) -> Group:
-        """A group with its members."""
-        ...
-
-    def join_group(self, candidate: GroupCandidate, *, timeout_ms: int | None) -> Membership:
-        """Join a group."""
-        ...
-
-    def heartbeat(self, membership: Membership, *, timeout_ms: int | None) -> None:
-        """Stay a member of the group."""
-        ...
-
-    def leave_group(self, group_id: str, instance_id: str, *, member_id: str, timeout_ms: int | None) -> None:
-        """Remove a member from a group."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +193,7 @@ NO_LEASE = NoLease()
 class ClusterLease:
     """Lease of one cluster for one run. Call `take` first, and `release` at the end."""
 
-    port: GroupPort
+    port: ClusterPort
     clock: Clock
     holder: LeaseHolder
     policy: LeasePolicy = LeasePolicy.AUTO
@@ -282,7 +259,7 @@ class ClusterLease:
             self.status = Held(self.membership.generation)
         return self.status
 
-    def beat_beside(self, port: GroupPort) -> None:
+    def beat_beside(self, port: ClusterPort) -> None:
         """Keep the lease by another client, from a thread: an answer counts as one that the run itself got.
 
         Raises ClusterError.
@@ -420,7 +397,7 @@ class ClusterLease:
         return Taken(f"no lease can be had{had}: {reason}")
 
 
-def offsets_topic(port: TopicsPort) -> Topic | None:
+def offsets_topic(port: ClusterPort) -> Topic | None:
     """The topic that keeps groups and offsets; None if the cluster has none. Raises ClusterError if that is unknown."""
     found = read_topics(port, [OFFSETS_TOPIC])
     if (error := found.unknown.get(OFFSETS_TOPIC)) is not None:
@@ -428,7 +405,7 @@ def offsets_topic(port: TopicsPort) -> Topic | None:
     return found.known.get(OFFSETS_TOPIC)
 
 
-def present_holder(port: GroupPort, kind: LeaseKind = OF_RUNS) -> LeaseHolder | None:
+def present_holder(port: ClusterPort, kind: LeaseKind = OF_RUNS) -> LeaseHolder | None:
     """Current holder of a lease, read without a side effect; None if it is free. Raises ClusterError."""
     if offsets_topic(port) is None:
         return None

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from kreassign.clock import Clock
 from kreassign.executor.brokers import listed_brokers
 from kreassign.executor.cluster.measurements import sample_offsets
-from kreassign.executor.cluster.port import OffsetPort
+from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.cluster.readings import Reading
 from kreassign.executor.events import PlannedMove
 from kreassign.executor.scheduling.windows import REACHED
@@ -80,7 +80,7 @@ class RateAdvice:
 
 
 def measure_writes(
-    port: OffsetPort, clock: Clock, moves: Iterable[PlannedMove], seconds: float
+    port: ClusterPort, clock: Clock, moves: Iterable[PlannedMove], seconds: float
 ) -> Reading[TopicPartition, float]:
     """Measure the write rates of the partitions to copy over `seconds`, in bytes per second.
 

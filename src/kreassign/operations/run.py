@@ -29,7 +29,7 @@ from kreassign.errors import (
 from kreassign.executor.client_guard import ClientGuard, Feeling
 from kreassign.executor.cluster import permissions
 from kreassign.executor.cluster.measurements import TrafficMeter
-from kreassign.executor.cluster.port import OffsetPort
+from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.cluster.readings import (
     live_of_two,
     ongoing_moves,
@@ -513,7 +513,7 @@ _PER_MS = 0x1_0000_0000 // 1000
 
 
 def measured(
-    client: OffsetPort, started: RunStarted, seconds: float, clock: Clock, warn: Warn = warn_program
+    client: ClusterPort, started: RunStarted, seconds: float, clock: Clock, warn: Warn = warn_program
 ) -> RunStarted:
     """Measure the write rates of its partitions, and return the run with them.
 

@@ -15,7 +15,7 @@ from kreassign.errors import ClusterError
 from kreassign.executor.cluster import readings, requests
 from kreassign.executor.cluster.changes import is_denied
 from kreassign.executor.cluster.observations import leader_sizes
-from kreassign.executor.cluster.port import ClusterPort, OffsetPort
+from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.cluster.receivers import closures_of
 from kreassign.executor.events import PlannedMove
 from kreassign.executor.guards import (
@@ -348,7 +348,7 @@ class OffsetSamples:
 
 
 def sample_offsets(
-    port: OffsetPort,
+    port: ClusterPort,
     clock: Clock,
     partitions: Collection[TopicPartition],
     seconds: float,

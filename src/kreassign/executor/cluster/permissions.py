@@ -9,27 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Protocol
 
 from kreassign.errors import ClusterError, Rejected, Unsupported
-from kreassign.executor.cluster.port import ClusterPort, TopicsPort
+from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.cluster.readings import ask_twice, read_topics
 from kreassign.executor.state import RunView
-from kreassign.model import AllowedOperations, ConfigChange, ConfigResource, LogDir, ResourceType, error_codes
+from kreassign.model import ConfigChange, ConfigResource, LogDir, ResourceType, error_codes
 from kreassign.model.authorization import error_text, is_of_permission, missing_permission
 from kreassign.model.distributions import AskedChange, recognise
 from kreassign.model.run import ACTIVE
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, FOLLOWER_THROTTLED_REPLICAS
 
 CHECK_TIMEOUT_MS = 20_000
-
-
-class ReaderPort(TopicsPort, Protocol):
-    """Topic query and allowed operations, with the meaning that `AdminClient` gives them. Raises ClusterError."""
-
-    def allowed_operations(self) -> AllowedOperations:
-        """Operations that the cluster allows this client (KIP-430)."""
-        ...
 
 
 def lacking(port: ClusterPort, topics: Iterable[str], brokers: Iterable[int]) -> tuple[str, ...]:
@@ -73,7 +64,7 @@ def lacking_for_brokers(
     )
 
 
-def lacking_to_read(port: ReaderPort, topics: Collection[str]) -> tuple[str, ...]:
+def lacking_to_read(port: ClusterPort, topics: Collection[str]) -> tuple[str, ...]:
     """Sentences on the missing permission to read the records of these topics, where the cluster reports it.
 
     READ implies DESCRIBE, so only READ is reported for hidden topics. Raises ClusterError.
@@ -83,13 +74,13 @@ def lacking_to_read(port: ReaderPort, topics: Collection[str]) -> tuple[str, ...
     return (missing_permission("Read", unreadable, port.principal),) if unreadable else ()
 
 
-def unseen_topics(port: TopicsPort, listed: Collection[str], log_dirs: Iterable[LogDir]) -> tuple[str, ...]:
+def unseen_topics(port: ClusterPort, listed: Collection[str], log_dirs: Iterable[LogDir]) -> tuple[str, ...]:
     """Topics with replicas in these log directories that this client may not see, in order. Raises ClusterError."""
     return unlisted_topics(port, listed, log_dirs)[0]
 
 
 def unlisted_topics(
-    port: TopicsPort, listed: Collection[str], log_dirs: Iterable[LogDir]
+    port: ClusterPort, listed: Collection[str], log_dirs: Iterable[LogDir]
 ) -> tuple[tuple[str, ...], Mapping[str, ClusterError]]:
     """Topics with replicas in these log directories that a listing leaves out: hidden ones, and unread ones.
 
@@ -107,7 +98,7 @@ def unlisted_topics(
     return unseen, {topic: error for topic, error in unknown.items() if topic not in unseen}
 
 
-def _hidden(port: TopicsPort, topics: Collection[str]) -> tuple[str, ...]:
+def _hidden(port: ClusterPort, topics: Collection[str]) -> tuple[str, ...]:
     unknown = read_topics(port, topics).unknown if topics else {}
     return tuple(
         topic
@@ -116,7 +107,7 @@ def _hidden(port: TopicsPort, topics: Collection[str]) -> tuple[str, ...]:
     )
 
 
-def _to_see(port: TopicsPort, topics: Collection[str]) -> Iterator[str]:
+def _to_see(port: ClusterPort, topics: Collection[str]) -> Iterator[str]:
     try:
         hidden = _hidden(port, topics)
     except ClusterError:
@@ -191,7 +182,7 @@ def _is_final(error: ClusterError) -> bool:
 
 
 @contextmanager
-def explained(port: TopicsPort) -> Iterator[None]:
+def explained(port: ClusterPort) -> Iterator[None]:
     """Raise a refusal that the cluster's distribution explains as a ClusterError that says so."""
     try:
         yield
@@ -204,11 +195,11 @@ def explained(port: TopicsPort) -> Iterator[None]:
         raise ClusterError(whole) from error
 
 
-def _refused(port: TopicsPort, change: AskedChange, error: ClusterError) -> str:
+def _refused(port: ClusterPort, change: AskedChange, error: ClusterError) -> str:
     return _instead(port, change, f"the cluster refuses {change.value}: {error}")
 
 
-def _instead(port: TopicsPort, change: AskedChange, sentence: str) -> str:
+def _instead(port: ClusterPort, change: AskedChange, sentence: str) -> str:
     """The sentence, with what to do instead on clusters of this distribution, if it is recognised."""
     try:
         cluster, topics = port.describe_cluster(), port.describe_topics(None)

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Protocol, TypeVar, cast
 
 from kreassign.model import (
+    AllowedOperations,
     Batch,
     Cluster,
     ConfigChange,
@@ -22,7 +23,7 @@ from kreassign.model import (
     TopicPartition,
     TopicPartitionReplica,
 )
-from kreassign.model.requests import NewTopic
+from kreassign.model.requests import CommittedOffset, Group, GroupCandidate, Membership, NewTopic
 
 
 class ConfigPort(Protocol):
@@ -35,8 +36,8 @@ class ConfigPort(Protocol):
         ...
 
 
-class TopicsPort(Protocol):
-    """Brokers and topics, with the meaning that `AdminClient` gives them. All raise ClusterError."""
+class ClusterPort(Protocol):
+    """All calls that executing a plan needs, with the meaning that `AdminClient` gives them. All raise ClusterError."""
 
     @property
     def principal(self) -> str | None:
@@ -54,19 +55,11 @@ class TopicsPort(Protocol):
         """Topics with their partitions (None: all), from this broker, or any; may be behind the controller."""
         ...
 
-
-class SettingsPort(TopicsPort, Protocol):
-    """Brokers, topics and settings, with the meaning that `AdminClient` gives them. All raise ClusterError."""
-
     def describe_configs(
         self, resources: Iterable[ConfigResource], *, names: Iterable[str] | None, broker: int | None = None
     ) -> Batch[ConfigResource, Mapping[str, ConfigEntry]]:
         """Values of these keys; those of topics as this broker shows them."""
         ...
-
-
-class OffsetPort(Protocol):
-    """Offsets, with the meaning that `AdminClient` gives them. All raise ClusterError."""
 
     def list_offsets(
         self,
@@ -78,29 +71,17 @@ class OffsetPort(Protocol):
         """This offset of each partition at its leader; leaders in `known` are not looked up."""
         ...
 
-
-class MovesPort(Protocol):
-    """Ongoing reassignments, with the meaning that `AdminClient` gives them. All raise ClusterError."""
-
     def list_partition_reassignments(
         self, partitions: Iterable[TopicPartition] | None
     ) -> Mapping[TopicPartition, OngoingReassignment]:
         """Ongoing reassignments of the partitions (None: all), from the controller."""
         ...
 
-
-class LogDirsPort(Protocol):
-    """The call for log directories, with the meaning that `AdminClient` gives it. Raises ClusterError."""
-
     def describe_log_dirs(
         self, brokers: Iterable[int] | None, *, partitions: Iterable[TopicPartition] | None
     ) -> Batch[int, tuple[LogDir, ...]]:
         """Directory and size of each copy."""
         ...
-
-
-class ReceiversPort(TopicsPort, LogDirsPort, Protocol):
-    """Calls about brokers as destinations, with the meaning that `AdminClient` gives them. All raise ClusterError."""
 
     def offered_versions(self, brokers: Iterable[int]) -> Batch[int, frozenset[tuple[str, int, int]]]:
         """APIs and features of brokers, each with its first and last version."""
@@ -109,10 +90,6 @@ class ReceiversPort(TopicsPort, LogDirsPort, Protocol):
     def create_topics(self, topics: Iterable[NewTopic], *, validate_only: bool) -> Batch[str, None]:
         """Validate topics; a run creates none."""
         ...
-
-
-class ClusterPort(SettingsPort, OffsetPort, MovesPort, ReceiversPort, Protocol):
-    """Cluster calls, with the meaning that `AdminClient` gives them. All raise ClusterError."""
 
     def alter_partition_reassignments(
         self,
@@ -157,6 +134,34 @@ class ClusterPort(SettingsPort, OffsetPort, MovesPort, ReceiversPort, Protocol):
         self, partitions: Iterable[TopicPartition], *, known: Mapping[TopicPartition, Partition], timeout_ms: int | None
     ) -> Batch[TopicPartition, tuple[ReplicaStatus, ...]]:
         """Progress of each copy; partitions in `known` are not described again."""
+        ...
+
+    # --- permissions, groups and offsets ---
+
+    def allowed_operations(self) -> AllowedOperations:
+        """Operations that the cluster allows this client (KIP-430)."""
+        ...
+
+    def describe_group(self, group_id: str, *, timeout_ms: int | None) -> Group:
+        """A group with its members."""
+        ...
+
+    def join_group(self, candidate: GroupCandidate, *, timeout_ms: int | None) -> Membership:
+        """Join a group."""
+        ...
+
+    def heartbeat(self, membership: Membership, *, timeout_ms: int | None) -> None:
+        """Stay a member of the group."""
+        ...
+
+    def leave_group(self, group_id: str, instance_id: str, *, member_id: str, timeout_ms: int | None) -> None:
+        """Remove a member from a group."""
+        ...
+
+    def fetch_offsets(
+        self, group_id: str, partitions: Iterable[TopicPartition], *, timeout_ms: int | None
+    ) -> Batch[TopicPartition, CommittedOffset]:
+        """Committed offsets of a group."""
         ...
 
 

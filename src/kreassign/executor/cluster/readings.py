@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import Generic, NamedTuple, TypeVar
 
 from kreassign.errors import ClusterError, Unsupported
-from kreassign.executor.cluster.port import LogDirsPort, MovesPort, OffsetPort, SettingsPort, TopicsPort
+from kreassign.executor.cluster.port import ClusterPort
 from kreassign.model import (
     Batch,
     Cluster,
@@ -88,7 +88,7 @@ def ask_twice(ask: Callable[[Sequence[Key]], Batch[Key, Value]], keys: Iterable[
 
 
 def read_log_dirs(
-    port: LogDirsPort, brokers: Iterable[int], *, copies_of: Collection[TopicPartition] | None = None
+    port: ClusterPort, brokers: Iterable[int], *, copies_of: Collection[TopicPartition] | None = None
 ) -> Batch[int, tuple[LogDir, ...]]:
     """Log directories of these brokers, with all their copies, or those of some partitions. Raises ClusterError.
 
@@ -126,7 +126,7 @@ def seen_in_two_looks(look: Callable[[], Seen | None]) -> Seen | None:
 
 
 def read_topics(
-    port: TopicsPort, names: Iterable[str], is_odd: Callable[[Topic], bool] = lambda _: False
+    port: ClusterPort, names: Iterable[str], is_odd: Callable[[Topic], bool] = lambda _: False
 ) -> Reading[str, Topic]:
     """Describe these topics; a second look goes to other brokers for missing and odd ones. Raises ClusterError.
 
@@ -152,7 +152,7 @@ def read_topics(
     return Reading({**agreed.known, **known}, absent, unknown)
 
 
-def topics_of_two(port: TopicsPort, names: Iterable[str], *, only_lists: bool = False) -> Reading[str, Topic]:
+def topics_of_two(port: ClusterPort, names: Iterable[str], *, only_lists: bool = False) -> Reading[str, Topic]:
     """Topics of which two brokers show the same replicas, ISR and leaders, or `only_lists`. Raises ClusterError.
 
     For what is told as the truth: a broker that lags shows a cluster that once was, which may be the wanted one. With
@@ -162,7 +162,7 @@ def topics_of_two(port: TopicsPort, names: Iterable[str], *, only_lists: bool = 
     return _of_two(port, partial(_describe, port), sorted(set(names)), part, Topic.joined_with)
 
 
-def topics_with(port: TopicsPort, names: Iterable[str], partitions: Collection[TopicPartition]) -> Reading[str, Topic]:
+def topics_with(port: ClusterPort, names: Iterable[str], partitions: Collection[TopicPartition]) -> Reading[str, Topic]:
     """Topics of which two brokers show the same replicas of these partitions. Raises ClusterError.
 
     Other partitions of them may move meanwhile, and are as one of both shows them. In sync are replicas that both show
@@ -176,7 +176,7 @@ def topics_with(port: TopicsPort, names: Iterable[str], partitions: Collection[T
 
 
 def every_topic_of_two(
-    port: TopicsPort, besides: Iterable[str] = (), join: Callable[[Topic, Topic], Topic] = Topic.joined_with
+    port: ClusterPort, besides: Iterable[str] = (), join: Callable[[Topic, Topic], Topic] = Topic.joined_with
 ) -> Reading[str, Topic]:
     """Topics of which two brokers show the same replicas: all that either lists, and those of these names.
 
@@ -214,7 +214,7 @@ class Confirmed(NamedTuple):
         return Batch(known, {**self.topics.unknown, **self.unsure})
 
 
-def every_topic_confirmed(port: TopicsPort) -> Confirmed:
+def every_topic_confirmed(port: ClusterPort) -> Confirmed:
     """Return `every_topic_of_two`; those of which they show other replicas in sync are looked at until two agree.
 
     One of the two brokers may have shown them as they were. Raises ClusterError.
@@ -240,7 +240,7 @@ def _in_sync(topic: Topic) -> list[frozenset[int]]:
     return [frozenset(one.isr) for one in topic.partitions]
 
 
-def _describe(port: TopicsPort, names: Sequence[str], broker: int) -> Batch[str, Topic]:
+def _describe(port: ClusterPort, names: Sequence[str], broker: int) -> Batch[str, Topic]:
     return port.describe_topics(names, broker=broker)
 
 
@@ -281,7 +281,7 @@ Answers = Mapping[int, _Answer[Value]]
 
 
 def _look(
-    port: TopicsPort, ask: Ask[Key, Value], keys: Sequence[Key], part: Callable[[Value], Vote]
+    port: ClusterPort, ask: Ask[Key, Value], keys: Sequence[Key], part: Callable[[Value], Vote]
 ) -> tuple[Mapping[Key, Answers[Value]], int]:
     """Ask two brokers by name, or one if only one is live; and another one if these do not answer or do not agree.
 
@@ -331,7 +331,7 @@ def _agreed(answers: Answers[Value], needed: int) -> _Answer[Value] | None:
 
 
 def _of_two(
-    port: TopicsPort,
+    port: ClusterPort,
     ask: Ask[Key, Value],
     keys: Sequence[Key],
     part: Callable[[Value], Vote],
@@ -422,7 +422,7 @@ def _proven_lag(topics: Mapping[int, Topic]) -> str | None:
 Look = TypeVar("Look")
 
 
-def ask_by_name(port: TopicsPort, ask: Callable[[int], Look]) -> list[Look]:
+def ask_by_name(port: ClusterPort, ask: Callable[[int], Look]) -> list[Look]:
     """Answers of two brokers that are asked by name, or of one if only one is live. Raises ClusterError."""
     return answers_of_two(port.describe_cluster().broker_ids, ask)
 
@@ -433,7 +433,7 @@ Configs = Mapping[str, ConfigEntry]
 
 
 def settings_of_two(
-    port: SettingsPort, resources: Iterable[ConfigResource], names: Sequence[str]
+    port: ClusterPort, resources: Iterable[ConfigResource], names: Sequence[str]
 ) -> Reading[ConfigResource, Configs]:
     """Settings of these names; those of topics as two brokers show them. Raises ClusterError.
 
@@ -457,7 +457,7 @@ def _of_topic(configs: Configs) -> Vote:
     )
 
 
-def highest_of_two(port: SettingsPort, topics: Iterable[str], name: str) -> Reading[str, int]:
+def highest_of_two(port: ClusterPort, topics: Iterable[str], name: str) -> Reading[str, int]:
     """This number of each topic: the higher one of two brokers, whose own defaults it may be. Raises ClusterError."""
 
     def ask(some: Sequence[str], broker: int) -> Batch[str, int]:
@@ -473,7 +473,7 @@ def highest_of_two(port: SettingsPort, topics: Iterable[str], name: str) -> Read
 
 
 def read_settings(
-    port: SettingsPort, resources: Iterable[ConfigResource], names: Sequence[str]
+    port: ClusterPort, resources: Iterable[ConfigResource], names: Sequence[str]
 ) -> Reading[ConfigResource, Configs]:
     """Settings of these names; topics that do not exist are absent. Raises ClusterError.
 
@@ -493,7 +493,7 @@ def read_settings(
 
 
 def read_offsets(
-    port: OffsetPort,
+    port: ClusterPort,
     partitions: Iterable[TopicPartition],
     spec: OffsetSpec,
     known: Mapping[TopicPartition, Partition] = MappingProxyType({}),
@@ -514,12 +514,12 @@ def read_offsets(
 Moves = Mapping[TopicPartition, OngoingReassignment]
 
 
-def listed_moves(port: MovesPort, partitions: Collection[TopicPartition] | None = None) -> Moves:
+def listed_moves(port: ClusterPort, partitions: Collection[TopicPartition] | None = None) -> Moves:
     """Moves of these partitions (None: all) by one listing, for those who look again soon. Raises ClusterError."""
     return port.list_partition_reassignments(partitions)
 
 
-def ongoing_moves(port: MovesPort, partitions: Collection[TopicPartition] | None = None) -> Moves:
+def ongoing_moves(port: ClusterPort, partitions: Collection[TopicPartition] | None = None) -> Moves:
     """Moves of these partitions (None: all) that the controller lists when asked twice. Raises ClusterError.
 
     Each time, the client puts an empty list to another broker, which may forward to another controller.
@@ -527,7 +527,7 @@ def ongoing_moves(port: MovesPort, partitions: Collection[TopicPartition] | None
     return {**listed_moves(port, partitions), **listed_moves(port, partitions)}
 
 
-def with_moves(port: MovesPort, look: Callable[[], Seen]) -> tuple[Seen, Moves]:
+def with_moves(port: ClusterPort, look: Callable[[], Seen]) -> tuple[Seen, Moves]:
     """A look, and all moves listed before or after it: what moves meanwhile is among them.
 
     Raises ClusterError, and what the look raises.
@@ -537,7 +537,7 @@ def with_moves(port: MovesPort, look: Callable[[], Seen]) -> tuple[Seen, Moves]:
     return seen, {**before, **listed_moves(port)}
 
 
-def live_with(port: TopicsPort, brokers: Collection[int]) -> frozenset[int]:
+def live_with(port: ClusterPort, brokers: Collection[int]) -> frozenset[int]:
     """Live brokers as two brokers show them; while no two answer, none of these is known to be down.
 
     Raises ClusterError.
@@ -545,7 +545,7 @@ def live_with(port: TopicsPort, brokers: Collection[int]) -> frozenset[int]:
     return live_or_unknown(port, brokers)[0]
 
 
-def live_or_unknown(port: TopicsPort, brokers: Collection[int]) -> tuple[frozenset[int], ClusterError | None]:
+def live_or_unknown(port: ClusterPort, brokers: Collection[int]) -> tuple[frozenset[int], ClusterError | None]:
     """Return `live_with`, and why it is not known which brokers are live; None if it is. Raises ClusterError."""
     try:
         return live_of_two(port), None
@@ -553,7 +553,7 @@ def live_or_unknown(port: TopicsPort, brokers: Collection[int]) -> tuple[frozens
         return frozenset((*port.describe_cluster().broker_ids, *brokers)), error
 
 
-def live_of_two(port: TopicsPort, *, include_fenced: bool = False) -> frozenset[int]:
+def live_of_two(port: ClusterPort, *, include_fenced: bool = False) -> frozenset[int]:
     """Live brokers, or with `include_fenced` all that are registered: others are down, or gone, as two brokers show it.
 
     Raises ClusterError.
@@ -561,7 +561,7 @@ def live_of_two(port: TopicsPort, *, include_fenced: bool = False) -> frozenset[
     return frozenset(cluster_of_two(port, include_fenced=include_fenced).broker_ids)
 
 
-def cluster_of_two(port: TopicsPort, *, include_fenced: bool = False) -> Cluster:
+def cluster_of_two(port: ClusterPort, *, include_fenced: bool = False) -> Cluster:
     """The cluster without brokers that are down, or gone, as two brokers show it.
 
     A broker that lags knows of no restart, and of no failure: where two disagree, a third one is asked. Raises

@@ -14,21 +14,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from kreassign.errors import ClusterError
-from kreassign.executor.cluster.port import ReceiversPort
+from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.cluster.readings import ask_twice, read_log_dirs
 from kreassign.model import LogDir
 from kreassign.model.closures import Closure, closure_of
 from kreassign.model.requests import NewTopic
 
 
-def read_closures(port: ReceiversPort, brokers: Iterable[int]) -> dict[int, Closure]:
+def read_closures(port: ClusterPort, brokers: Iterable[int]) -> dict[int, Closure]:
     """Each of these live brokers that receives nothing, with the reasons. Raises ClusterError."""
     log_dirs = read_log_dirs(port, sorted(set(brokers)), copies_of=())
     return closures_of(port, {*log_dirs.ok, *log_dirs.failed}, log_dirs.ok)
 
 
 def closures_of(
-    port: ReceiversPort,
+    port: ClusterPort,
     brokers: Iterable[int],
     log_dirs: Mapping[int, tuple[LogDir, ...]],
     in_maintenance: Collection[int] = (),
@@ -46,7 +46,7 @@ def closures_of(
 
 
 def nameable_brokers(
-    port: ReceiversPort, brokers: Iterable[int], log_dirs: Mapping[int, tuple[LogDir, ...]]
+    port: ClusterPort, brokers: Iterable[int], log_dirs: Mapping[int, tuple[LogDir, ...]]
 ) -> dict[int, bool]:
     """For each broker without an open log directory: True if changed lists may name it. Raises nothing."""
     closed = [broker for broker in sorted(set(brokers)) if False not in _cordons(log_dirs.get(broker, ()))]

@@ -18,7 +18,7 @@ from kreassign.executor.cluster.observations import (
     ReplicaLocations,
     replica_locations,
 )
-from kreassign.executor.cluster.port import ClusterPort, SettingsPort
+from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.cluster.readings import (
     Configs,
     Reading,
@@ -69,7 +69,7 @@ MIN_ISR = "min.insync.replicas"
 OWN_SOURCES = frozenset({ConfigSource.DYNAMIC_TOPIC, ConfigSource.DYNAMIC_BROKER})
 
 
-def min_isr_of(port: SettingsPort, topics: Iterable[str]) -> Reading[str, int]:
+def min_isr_of(port: ClusterPort, topics: Iterable[str]) -> Reading[str, int]:
     """min.insync.replicas of these topics, by two brokers. Raises ClusterError."""
     return highest_of_two(port, topics, MIN_ISR)
 

@@ -12,17 +12,15 @@ import zlib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Protocol
 
 from kreassign.errors import ClusterError, InputError
-from kreassign.executor.cluster.port import TopicsPort
+from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.cluster.readings import seen_in_two_looks
 from kreassign.executor.journal.file import decompressed
 from kreassign.executor.lease import CALL_TIMEOUT_MS, offsets_topic
-from kreassign.model import Batch, TopicPartition
+from kreassign.model import TopicPartition
 from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED, has_code
 from kreassign.model.plan_facts import is_another
-from kreassign.model.requests import CommittedOffset
 
 _FORM = 4
 
@@ -287,17 +285,7 @@ def text_of_pieces(pieces: Mapping[int, str]) -> str | None:
 GROUP_ID = "kreassign-maintenance"
 
 
-class OffsetsPort(TopicsPort, Protocol):
-    """Calls that read the record. `AdminClient` fits them by its shape."""
-
-    def fetch_offsets(
-        self, group_id: str, partitions: Iterable[TopicPartition], *, timeout_ms: int | None
-    ) -> Batch[TopicPartition, CommittedOffset]:
-        """Committed offsets of a group."""
-        ...
-
-
-def record_places(port: OffsetsPort) -> list[TopicPartition]:
+def record_places(port: ClusterPort) -> list[TopicPartition]:
     """Partitions beside whose offsets a record is kept; empty without a topic `__consumer_offsets`.
 
     Raises ClusterError where it is not known whether there is one: there may be a record then.
@@ -306,7 +294,7 @@ def record_places(port: OffsetsPort) -> list[TopicPartition]:
     return [] if topic is None else sorted(partition.topic_partition for partition in topic.partitions)
 
 
-def read_maintenance_record(port: OffsetsPort) -> MaintenanceRecord | None:
+def read_maintenance_record(port: ClusterPort) -> MaintenanceRecord | None:
     """Read the record; None if there is none. Raises ClusterError, and ValueError if it is unreadable."""
     places = record_places(port)
     if not places:
@@ -325,7 +313,7 @@ def is_record_denied(error: ClusterError) -> bool:
     return has_code(error, GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED)
 
 
-def brokers_in_maintenance(port: OffsetsPort) -> Mapping[int, Entered]:
+def brokers_in_maintenance(port: ClusterPort) -> Mapping[int, Entered]:
     """Brokers that the record of the cluster names. Raises ClusterError, also where the record is unreadable.
 
     That it may not be read is believed after two answers.
@@ -342,7 +330,7 @@ def brokers_in_maintenance(port: OffsetsPort) -> Mapping[int, Entered]:
     return {} if record is None else record.brokers
 
 
-def ids_in_maintenance(port: OffsetsPort) -> frozenset[int]:
+def ids_in_maintenance(port: ClusterPort) -> frozenset[int]:
     """Ids of the brokers in maintenance. Raises ClusterError if they are unknown.
 
     None for a principal that may not read the group: it can keep no lease either, and its run says so.
