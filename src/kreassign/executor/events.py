@@ -1,7 +1,7 @@
 """Events of a run: facts in the past tense, each with the time it happened.
 
 The journal is a list of events (except `TimePassed`) and nothing else; `machine.py` decides what follows from each.
-A class that is changed or renamed breaks old journals: add fields with defaults, add classes.
+A class that is changed or renamed is another version of the journal (`journal/file.py`).
 
 `at_ms` is milliseconds since the epoch by the run's own time, which is monotonic: it starts with the wall clock in
 each process, is never before the journal's last event, and ignores that the wall clock is set.
@@ -31,7 +31,7 @@ class PlannedMove:
     `size_bytes` is the size of one copy when the run was prepared; `write_bytes_per_s` what producers wrote to it then,
     0.0 if not measured. A move that `is_urgent` repairs something. `log_dirs` are the copies whose directory the plan
     names. `topic_id` tells the topic from another one of the same name; None where the cluster has none (before Kafka
-    2.8), or the journal's version did not record it.
+    2.8).
     """
 
     topic_partition: TopicPartition
@@ -115,7 +115,7 @@ class PartitionObservation:
     `misplaced` are brokers whose copy is not in the log directory that the plan names; `offline` those that get a copy
     and cannot go on, because they are down or the log directory of their copy is offline. `size_bytes` is that of one
     copy now, where a move waits and the size is no longer what was known. `rearranging` are brokers that copy into the
-    directory that the plan names, or are up and did not say; earlier journals do not have them.
+    directory that the plan names, or are up and did not say.
     """
 
     topic_partition: TopicPartition
@@ -213,7 +213,7 @@ class RunResumed:
 
 
 SOMEBODY = "an operator"
-"""Who made a request, in journals that do not say."""
+"""Who makes a request that names nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,7 +373,7 @@ class MovesSubmitted:
 
     `unknown` got no answer, or an error after which they may have been made all the same. `deferred` were refused for
     now: Kafka's own client would retry. Of `begun` ones a broker may be copying into another directory, though the rest
-    was refused; earlier journals do not have them.
+    was refused.
     """
 
     at_ms: int
@@ -498,7 +498,7 @@ class LeaseRefused:
 class CallFailed:
     """A query or request got no usable answer, and nothing is known to have changed.
 
-    `asked_ms` is when the run began to ask after its last answer or pause; earlier journals do not have it.
+    `asked_ms` is when the run began to ask after its last answer or pause.
     """
 
     at_ms: int

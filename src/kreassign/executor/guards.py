@@ -116,7 +116,8 @@ NAMED = 20
 class Troubled:
     """Partitions in trouble: how many, and the first of them; all of them in the first inspection of a run.
 
-    `fresh` are the first of those that were healthy when the run began, `fresh_count` how many; None if unknown.
+    `fresh` are the first of those that were healthy when the run began, `fresh_count` how many; None in the first
+    inspection.
     """
 
     count: int = 0
@@ -130,14 +131,9 @@ class Troubled:
         found = sorted(partitions)
         if before is None:
             return cls(len(found), tuple(found))
-        if before.count > len(before.first):
-            return cls(len(found), tuple(found[:NAMED]))  # an older journal named only the first
         known = set(before.first)
         fresh = [name for name in found if name not in known]
         return cls(len(found), tuple(found[:NAMED]), len(fresh), tuple(fresh[:NAMED]))
-
-    def __str__(self) -> str:
-        return some_of(self.first, NAMED, count=self.count)
 
     @property
     def news(self) -> str:
@@ -383,25 +379,17 @@ def _under_replicated_breaches(now: GuardInputs) -> Iterator[Breach]:
         )
     if set(gone) & set(now.destinations):
         advice += "; a run with `--replan` goes on without a destination that is lost"
-    yield from _grown(
-        now.first.under_replicated,
-        now.health.under_replicated,
-        "have replicas out of sync that the run does not explain",
-        advice,
-    )
+    yield from _fresh(now.health.under_replicated, "have replicas out of sync that the run does not explain", advice)
 
 
-def _grown(before: Troubled, after: Troubled, what: str, advice: str) -> Iterator[Breach]:
-    """Report only growth since the run began: trouble that existed before may be the reason for the plan."""
-    if after.fresh_count:
-        yield f"{_that(after.fresh_count, what)}, which was not so when the run began: {after.news}", advice
-    elif after.fresh_count is None and after.count > before.count:
-        yield f"{_that(after.count, what)}, {before.count} when the run began: {after}", advice
+def _fresh(troubled: Troubled, what: str, advice: str) -> Iterator[Breach]:
+    """Report what is new since the run began: trouble that existed before may be the reason for the plan.
 
-
-def _that(count: int, what: str) -> str:
-    """So many partitions of which this is so: a text that begins with "have"."""
-    return f"{counted(count, 'partition')} {what if count != 1 else what.replace('have', 'has', 1)}"
+    `what` is so of the partitions: a text that begins with "have".
+    """
+    if count := troubled.fresh_count:
+        told = what if count != 1 else what.replace("have", "has", 1)
+        yield f"{counted(count, 'partition')} {told}, which was not so when the run began: {troubled.news}", advice
 
 
 def _gone(now: GuardInputs) -> list[int]:
@@ -518,11 +506,10 @@ def unread_clients(readings: Iterable[ClientAnswer]) -> tuple[Unread, ...]:
 
 
 GUARDS: Mapping[GuardName, Callable[[GuardInputs], Iterator[Breach]]] = MappingProxyType({
-    GuardName.OFFLINE: lambda now: _grown(
-        now.first.offline, now.health.offline, "have no leader", "Bring back the brokers of their replicas"
+    GuardName.OFFLINE: lambda now: _fresh(
+        now.health.offline, "have no leader", "Bring back the brokers of their replicas"
     ),
-    GuardName.MIN_ISR: lambda now: _grown(
-        now.first.under_min_isr,
+    GuardName.MIN_ISR: lambda now: _fresh(
         now.health.under_min_isr,
         "have fewer replicas in sync than min.insync.replicas asks for",
         "Producers with acks=all fail: see to their brokers",

@@ -76,7 +76,7 @@ def warn_without_topic_ids(warn: Warn, what: str, topics: Iterable[str]) -> None
     if names:
         shown = ", ".join(names[:SHOWN_FAILURES]) + (", …" if len(names) > SHOWN_FAILURES else "")
         warn(
-            f"{what} was made by an older version and does not tell the ids of its topics ({shown}): a topic that was "
+            f"{what} does not tell the ids of its topics ({shown}), which the cluster has by now: a topic that was "
             "deleted and recreated since then is not noticed"
         )
 

@@ -429,7 +429,7 @@ def resume_run(
             journal.keep_in(mirror)
         if former is not None:
             journal.leave(former)
-        _warn_of_old_journal(client, path.stem, first_event(path), context.warn)
+        _warn_without_topic_ids(client, path.stem, first_event(path), context.warn)
         return _execute(
             client,
             journal,
@@ -450,7 +450,7 @@ def resume_run(
         )
 
 
-def _warn_of_old_journal(client: AdminClient, run_id: str, first: RunStarted, warn: Warn) -> None:
+def _warn_without_topic_ids(client: AdminClient, run_id: str, first: RunStarted, warn: Warn) -> None:
     unnamed = sorted({move.topic_partition.topic for move in first.moves if move.topic_id is None})
     topics, absent, unknown = read_topics(client, unnamed)
     unsure = {*topic_ids_of(topics), *unknown} - absent

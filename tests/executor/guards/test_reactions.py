@@ -56,9 +56,9 @@ STOOD_STILL = CopyProgress(2, 0, 1_000)
 FELL_BACK = CopyProgress(2, 500, 1_500)
 
 BREACHES: dict[GuardName, tuple[Health, CopyProgress]] = {
-    GuardName.OFFLINE: (Health(LIVE, offline=Troubled.of([A0])), ADVANCED),
-    GuardName.MIN_ISR: (Health(LIVE, under_min_isr=Troubled.of([A0])), ADVANCED),
-    GuardName.UNDER_REPLICATED: (Health(LIVE, under_replicated=Troubled.of([A0])), ADVANCED),
+    GuardName.OFFLINE: (Health(LIVE, offline=Troubled.of([A0], Troubled())), ADVANCED),
+    GuardName.MIN_ISR: (Health(LIVE, under_min_isr=Troubled.of([A0], Troubled())), ADVANCED),
+    GuardName.UNDER_REPLICATED: (Health(LIVE, under_replicated=Troubled.of([A0], Troubled())), ADVANCED),
     GuardName.BROKER: (Health((0, 2, 3, 4)), ADVANCED),
     GuardName.DISK: (Health(LIVE, log_dir_space=ROOM), ADVANCED),
     GuardName.CORDONED: (Health(LIVE, cordoned=(2,)), ADVANCED),
