@@ -107,7 +107,7 @@ def test_a_task_becomes_a_plan_a_run_and_a_rollback(shop: Shop) -> None:
     } <= set(chosen)
     seen = shop.post(f"/plans/{name}/preview", {"throttle_bytes_per_s": None})
     assert (seen["moved_bytes"], seen["change_count"]) == (4 * MEGABYTES, 4)
-    assert "It changes 4 partitions and moves 4 MB." in seen["sentences"]
+    assert "This run changes 4 partitions: 4 copies, 4 MB." in seen["sentences"]
     refused = shop.post(f"/plans/{name}/start", {"preview_id": seen["preview_id"]}, status=422)
     assert f"nobody has approved {name}" in refused["detail"]
     page = shop.site.ask(f"/plans/{name}").text
@@ -121,7 +121,7 @@ def test_a_task_becomes_a_plan_a_run_and_a_rollback(shop: Shop) -> None:
     assert page.count('<path d="M0,120 L0.0,') == 2, "the curves of what was copied, and how fast"
 
     back = shop.post(f"/runs/{run_id}/preview-rollback")
-    assert back["sentences"] == ["4 of 4 partitions go back: 4 MB to copy."]
+    assert back["sentences"] == [f"Rollback of run {run_id}: 4 of 4 partitions move back, 4 copies, 4 MB."]
     undo = shop.post(f"/runs/{run_id}/rollback", {"preview_id": back["preview_id"]})["run_id"]
     assert shop.wait_for_end(undo).state == "done"
     assert first_event(shop.journal(undo)).undoes == run_id
@@ -133,7 +133,8 @@ def test_the_way_back_of_one_partition_is_shown(shop: Shop) -> None:
     shop.write("plan.json", {0: (3, 1)})
     run_id = shop.start("plan.json")
     assert shop.wait_for_end(run_id).state == "done"
-    assert shop.post(f"/runs/{run_id}/preview-rollback")["sentences"] == ["1 of 1 partition goes back: 1 MB to copy."]
+    back = f"Rollback of run {run_id}: 1 of 1 partition moves back, 1 copy, 1 MB."
+    assert shop.post(f"/runs/{run_id}/preview-rollback")["sentences"] == [back]
 
 
 def test_what_changed_since_the_preview_is_refused_by_name(shop: Shop) -> None:
@@ -272,8 +273,8 @@ def test_everything_is_done_in_the_browser(shop: Shop, open_page: OpenPage, widt
     page.get_by_role("heading", name="Run", exact=True).wait_for()
     page.fill("#limit", "100")
     page.keyboard.press("Enter")
-    page.get_by_text("It changes 4 partitions and moves 4 MB.").wait_for()
-    page.get_by_text("Partitions: 4").click()
+    page.get_by_text("This run changes 4 partitions: 4 copies, 4 MB.").wait_for()
+    page.get_by_text("Partitions: 4", exact=True).click()
     judge()
     assert button(page, "Start the run").count() == 0, "nobody has approved it"
     button(page, "Lock control").click()
@@ -286,7 +287,7 @@ def test_everything_is_done_in_the_browser(shop: Shop, open_page: OpenPage, widt
     button(page, "Start the run").click()
     page.locator("[data-field=state]", has_text="done").wait_for()
     button(page, "Preview a rollback").click()
-    page.get_by_text("4 of 4 partitions go back: 4 MB to copy.").wait_for()
+    page.get_by_text("4 of 4 partitions move back, 4 copies, 4 MB.").wait_for()
     judge()
     run_id = page.url.rpartition("/")[2]
     button(page, "Roll back").click()

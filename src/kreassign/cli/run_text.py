@@ -23,7 +23,6 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from kreassign.cli.next_command import CLUSTER, STATE, next_command, print_next
-from kreassign.cli.options.pace import rates_text
 from kreassign.cli.output import figures, least_width, print_json, text_table
 from kreassign.cli.streams import folded
 from kreassign.errors import ExecutionError
@@ -43,7 +42,7 @@ from kreassign.model.run import (
     RunHistory,
 )
 from kreassign.model.text import agreeing, counted, printable
-from kreassign.report.text import format_bytes, format_duration, format_rate, run_state
+from kreassign.report.text import format_bytes, format_duration, format_rate, rates_text, run_state
 
 # Live progress: bars on a terminal, plain lines elsewhere.
 

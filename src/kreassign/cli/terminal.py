@@ -17,23 +17,18 @@ import click
 
 from kreassign.cli.next_command import STATE, next_command
 from kreassign.cli.options.cluster import ClusterOptions
-from kreassign.cli.options.pace import rates_text
 from kreassign.cli.output import console, print_verbatim, warn
 from kreassign.cli.run_text import view_for
 from kreassign.cli.streams import output_may_be_lost, unwrapped
 from kreassign.clock import SYSTEM_CLOCK
 from kreassign.errors import InputError
-from kreassign.executor.preview import ASSUMED_NETWORK_BYTES_PER_S, FAST_NETWORK_BYTES_PER_S, USED_AT_MOST, RunPreview
-from kreassign.model.plan_facts import NOT_SAID
-from kreassign.model.text import counted, some_of
+from kreassign.executor.preview import ASSUMED_NETWORK_BYTES_PER_S, USED_AT_MOST, RunPreview
 from kreassign.operations.connect import tell_nobody
-from kreassign.operations.run import RunContext, Show, Watch
+from kreassign.operations.run import RunContext, Show, Watch, preview_facts
 from kreassign.operations.run_journals import make_state_dir
-from kreassign.report.text import format_bytes, format_duration, format_rate
+from kreassign.report.text import format_duration, format_rate
 
 # Preview before a cluster is changed: what will happen, and the question whether to begin.
-
-NAMED = 8
 
 
 def refuse_unless_asked(what: str = "to begin the run", *, is_agreed: bool) -> None:
@@ -65,34 +60,11 @@ def show_preview(told: Iterable[str]) -> None:
 
 def preview_lines(found: RunPreview) -> Iterator[str]:
     """Facts about a run ahead, one per line; changed replication factors and refused producers come first."""
-    yield from found.factors
-    yield from found.outages
-    copied = f"{counted(found.copies, 'copy', 'copies')}, {format_bytes(found.copied_bytes)}"
-    yield f"this run changes {counted(found.partitions, 'partition')}: {copied}"
-    yield f"  preferred leaders that change: {found.leader_changes}"
-    if found.log_dir_moves:
-        dirs, size = counted(found.log_dir_moves, "copy", "copies"), format_bytes(found.log_dir_bytes)
-        yield f"  to another log directory of the same broker: {dirs}, {size}"
-    if found.copies:
-        yield f"  brokers: from {_named(found.senders)} to {_named(found.receivers)}"
-    rates = rates_text(found.rates) or "none, so that copies take what disks and networks give"
-    is_slip = (found.rates.slowest_bytes_per_s or 0) > FAST_NETWORK_BYTES_PER_S
-    yield f"  throttle: {rates}{', more than 100 Gbit/s: it slows nothing' if is_slip else ''}"
-    yield f"  time: {_time(found)}"
-    if found.opening is not None:
-        yield f"  window: {found.opening}"
-    if found.lowest_free is not None:
-        free = found.lowest_free
-        yield (
-            f"  lowest free disk: broker {free.broker}, {format_bytes(free.usable_bytes)} ({free.share:.0%}) when all "
-            "copies are there"
-        )
-    if found.unsized:
-        yield f"  {found.unsized_text}"
-    yield f"  reason: {found.reason or 'not known, the plan has no facts file'}"
-    if found.made_for is None:
-        yield f"  cluster that it was made for: {NOT_SAID}"
-    yield f"  already moving by others: {counted(found.others, 'partition') if found.others else 'nothing'}"
+    yield from (*found.factors, *found.outages)
+    (subject, changes), *facts = preview_facts(found)
+    yield f"{subject}: {changes}"
+    for name, text in facts:
+        yield f"  {name}: {text}"
     if found.proposal is not None:
         one = found.proposal
         yield f"  proposed: --throttle {one.text}, assuming networks of 1 Gbit/s"
@@ -100,20 +72,6 @@ def preview_lines(found: RunPreview) -> Iterator[str]:
         network = f"{USED_AT_MOST:.0%} of the assumed {format_rate(ASSUMED_NETWORK_BYTES_PER_S)}"
         yield f"    {'less would never end, but exceeds' if one.is_least else 'with this it carries at most'} {network}"
         yield "    with faster ones: --throttle auto --broker-capacity RATE"
-
-
-def _time(found: RunPreview) -> str:
-    proposed = "" if found.proposal is None else f" at the proposed {format_rate(found.proposal.bytes_per_s)}"
-    if found.shortest_s is None:
-        return "not known: it depends on the disks" if found.log_dir_moves else "not known without a fixed throttle"
-    if found.longest_s is None:
-        why = "copies between log directories" if found.log_dir_moves else "producers write"
-        return f"{format_duration(found.shortest_s)} or longer, for {why} meanwhile{proposed}"
-    return f"from {format_duration(found.shortest_s)} to {format_duration(found.longest_s)}{proposed}"
-
-
-def _named(brokers: tuple[int, ...]) -> str:
-    return some_of(brokers, NAMED) or "none"
 
 
 # A run on a terminal: progress is shown, signals pause it, and losing the terminal does not end it.

@@ -17,7 +17,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from kreassign.clock import Clock
-from kreassign.executor.brokers import listed_brokers
 from kreassign.executor.cluster.measurements import sample_offsets
 from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.cluster.readings import Reading
@@ -248,13 +247,6 @@ class RunPreview:
     outages: tuple[str, ...] = ()
     made_for: str | None = None
     opening: str | None = None
-
-    @property
-    def unsized_text(self) -> str:
-        """Sentence on brokers whose free space is not known; empty without any."""
-        if not self.unsized:
-            return ""
-        return f"free space of {listed_brokers(self.unsized)} is not known: nothing keeps a disk there from filling"
 
 
 def preview(

@@ -29,7 +29,7 @@ from kreassign.model import Partition, TopicPartition, TopicPartitionReplica
 from kreassign.model.pace import PaceChange, Schedule
 from kreassign.model.plan_facts import PlanOrigin
 from kreassign.model.run import MoveHistory, RunHistory
-from kreassign.model.text import each_partition
+from kreassign.model.text import agreeing, counted, each_partition
 from kreassign.model.throttle import NO_THROTTLE, ThrottleRates
 from kreassign.operations import run_journals
 from kreassign.operations.connect import Warn, tell_nobody, warn_program, warn_without_topic_ids
@@ -56,6 +56,7 @@ from kreassign.operations.run_journals import (
     refuse_run_of_other_cluster,
     status,
 )
+from kreassign.report.text import format_bytes
 
 NO_CHANGE = PaceChange()
 MOST_LATER = 1000
@@ -257,6 +258,24 @@ def refuse_unnamed_rollback(path: Path) -> None:
             f"the latest run, {path.stem}, is itself the rollback of run {undoes}: to roll it back moves everything "
             f"forward again. Name the run that is meant, `kreassign rollback {path.stem}` or an earlier one"
         )
+
+
+def rollback_sentences(found: Rollback, *, has_cost: bool = True) -> Iterator[str]:
+    """What a rollback does, as sentences that begin small and have no full stop; `has_cost`: with the bytes copied."""
+    undone, plan = found.undone, found.plan
+    if not is_settled(undone):
+        moves = f", with {counted(found.in_flight, 'move')} in flight" if found.in_flight else ""
+        yield (
+            f"run {undone.run_id} is not at its end ({undone.state}): it is cancelled first{moves}; what it completes "
+            "until then moves back, too"
+        )
+    if found.undoes is not None:
+        yield f"run {undone.run_id} was itself the rollback of run {found.undoes}: this moves everything forward again"
+    cost = f", {counted(plan.copy_count, 'copy', 'copies')}, {format_bytes(plan.copied_bytes)}" if has_cost else ""
+    yield (
+        f"rollback of run {undone.run_id}: {len(plan.plan)} of {counted(len(undone.moves), 'partition')} "
+        f"{agreeing(len(plan.plan), 'move')} back{cost}"
+    )
 
 
 def is_settled(run: RunHistory) -> bool:

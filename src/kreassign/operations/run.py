@@ -71,6 +71,7 @@ from kreassign.executor.lease import Lease, LeasePolicy
 from kreassign.executor.maintenance.record import ids_in_maintenance
 from kreassign.executor.preflight import ProducerOutages, RunSettings, agreed, prepare, read_others, read_outages
 from kreassign.executor.preview import (
+    FAST_NETWORK_BYTES_PER_S,
     Proposal,
     RunPreview,
     measure_writes,
@@ -86,10 +87,11 @@ from kreassign.executor.state import MoveRecord, RunView, candidate
 from kreassign.executor.throttle_ledger import ConfigKey, FoundThrottles
 from kreassign.model import TopicPartition
 from kreassign.model.authorization import reason_text
+from kreassign.model.cluster import named_brokers
 from kreassign.model.load import MEASURED_S
 from kreassign.model.pace import NO_LIMITS, Pace
 from kreassign.model.plan import Plan, partition_order
-from kreassign.model.plan_facts import PlanFacts, PlanOrigin, plan_id, refuse_other_cluster
+from kreassign.model.plan_facts import NOT_SAID, PlanFacts, PlanOrigin, plan_id, refuse_other_cluster
 from kreassign.model.reassignment import Replicas, missing_expectations
 from kreassign.model.run import Operator, RunHistory
 from kreassign.model.text import by_reason, check_wait, counted, each_partition, some_of
@@ -102,6 +104,7 @@ from kreassign.operations.mirrors import NOWHERE, all_home, checked_destination,
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run_journals import default_state_dir, keep_facts, this_operator
 from kreassign.operations.text_files import read_text
+from kreassign.report.text import format_bytes, format_duration, format_rate, rates_text
 
 POLL_INTERVAL_S = POLL_S
 """Seconds between polls of the cluster."""
@@ -758,3 +761,44 @@ def _proposed(client: AdminClient, started: RunStarted, seconds: float, clock: C
         return None
     rates = {one.topic_partition: one.bytes_per_s for one in writes}
     return propose(started.moves, traffic, rates, started.live_brokers)
+
+
+SHOWN_BROKERS = 8
+
+
+def preview_facts(found: RunPreview) -> Iterator[tuple[str, str]]:
+    """A run ahead, fact by fact: a name and a text. The first is what it changes."""
+    copied = f"{counted(found.copies, 'copy', 'copies')}, {format_bytes(found.copied_bytes)}"
+    yield f"this run changes {counted(found.partitions, 'partition')}", copied
+    yield "preferred leaders that change", str(found.leader_changes)
+    if found.log_dir_moves:
+        dirs, size = counted(found.log_dir_moves, "copy", "copies"), format_bytes(found.log_dir_bytes)
+        yield "to another log directory of the same broker", f"{dirs}, {size}"
+    if found.copies:
+        senders, receivers = (some_of(ids, SHOWN_BROKERS) or "none" for ids in (found.senders, found.receivers))
+        yield "brokers", f"from {senders} to {receivers}"
+    rates = rates_text(found.rates) or "none, so that copies take what disks and networks give"
+    is_slip = (found.rates.slowest_bytes_per_s or 0) > FAST_NETWORK_BYTES_PER_S
+    yield "throttle", f"{rates}{', more than 100 Gbit/s: it slows nothing' if is_slip else ''}"
+    yield "time", _time_text(found)
+    if found.opening is not None:
+        yield "window", found.opening
+    if (free := found.lowest_free) is not None:
+        left = f"{format_bytes(free.usable_bytes)} ({free.share:.0%})"
+        yield "lowest free disk", f"broker {free.broker}, {left} when all copies are there"
+    if found.unsized:
+        yield f"free space of {named_brokers(found.unsized)}", "not known, so nothing keeps a disk there from filling"
+    yield "reason", found.reason or "not known, the plan has no facts file"
+    if found.made_for is None:
+        yield "cluster that it was made for", NOT_SAID
+    yield "already moving by others", counted(found.others, "partition") if found.others else "nothing"
+
+
+def _time_text(found: RunPreview) -> str:
+    proposed = "" if found.proposal is None else f" at the proposed {format_rate(found.proposal.bytes_per_s)}"
+    if found.shortest_s is None:
+        return "not known: it depends on the disks" if found.log_dir_moves else "not known without a fixed throttle"
+    if found.longest_s is None:
+        why = "copies between log directories" if found.log_dir_moves else "producers write"
+        return f"{format_duration(found.shortest_s)} or longer, for {why} meanwhile{proposed}"
+    return f"from {format_duration(found.shortest_s)} to {format_duration(found.longest_s)}{proposed}"

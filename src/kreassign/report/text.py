@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from kreassign.model.load import LoadBasis
 from kreassign.model.plan_facts import GoalLimit, Totals, UnevenTopic
 from kreassign.model.text import format_amount
+from kreassign.model.throttle import ThrottleRates
 
 
 def format_bytes(count: float | None) -> str:
@@ -33,6 +34,24 @@ def format_duration(seconds: float | None) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def rates_text(rates: ThrottleRates) -> str:
+    """A throttle as text; empty without one."""
+    if not rates.is_limited:
+        return ""
+    general = _general(rates)
+    return ", ".join((general, *(f"broker {one.broker}: {_limit(one.bytes_per_s)}" for one in rates.per_broker)))
+
+
+def _general(rates: ThrottleRates) -> str:
+    if rates.adaptive is not None:
+        return f"what other traffic leaves of {format_rate(rates.adaptive.capacity_bytes_per_s)} per broker"
+    return "no limit" if rates.bytes_per_s is None else f"{format_rate(rates.bytes_per_s)} per broker"
+
+
+def _limit(bytes_per_s: int | None) -> str:
+    return "no limit" if bytes_per_s is None else format_rate(bytes_per_s)
 
 
 def format_time(time_ms: int | None) -> str:

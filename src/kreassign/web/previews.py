@@ -12,11 +12,10 @@ from kreassign.executor.preview import RunPreview
 from kreassign.model import TopicPartition
 from kreassign.model.cluster import listed_ids
 from kreassign.model.pace import NO_LIMITS, Pace, Schedule, parse_time_zone, parse_window
-from kreassign.model.plan_facts import NOT_SAID
-from kreassign.model.text import agreeing, counted
 from kreassign.model.throttle import ThrottleRates
-from kreassign.operations.rollback import Rollback
-from kreassign.report.text import format_bytes, format_duration, format_rate
+from kreassign.operations.rollback import Rollback, rollback_sentences
+from kreassign.operations.run import preview_facts
+from kreassign.report.text import format_bytes, format_rate
 from kreassign.web.records import (
     SHOWN_CHANGES,
     PaceRequest,
@@ -75,7 +74,7 @@ def preview_of(preview_id: str, started: RunStarted, found: RunPreview, warnings
     moved = sum(move.size_bytes * len(move.receiving) for move in started.moves)
     return Preview(
         preview_id=preview_id,
-        sentences=(*sentences_of(found, moved), *_chosen(started)),
+        sentences=(*sentences_of(found), *_chosen(started)),
         warnings=warnings,
         moved_bytes=moved,
         change_count=len(started.moves),
@@ -98,55 +97,24 @@ def _chosen(started: RunStarted) -> Iterator[str]:
         yield f"Guards other than by default: {', '.join(changed)}."
 
 
-def sentences_of(found: RunPreview, moved_bytes: int) -> Iterator[str]:
+def sentences_of(found: RunPreview) -> Iterator[str]:
     """A run ahead as sentences; changed replication factors and refused producers come first."""
-    yield from found.factors
-    yield from found.outages
-    yield f"It changes {counted(found.partitions, 'partition')} and moves {format_bytes(moved_bytes)}."
-    if found.copies:
-        senders, receivers = (", ".join(map(str, brokers)) for brokers in (found.senders, found.receivers))
-        yield f"{counted(found.copies, 'copy', 'copies')} from brokers {senders or 'none'} to brokers {receivers}."
-    if found.log_dir_moves:
-        dirs, size = counted(found.log_dir_moves, "copy", "copies"), format_bytes(found.log_dir_bytes)
-        yield f"{dirs} to another log directory of the same broker, {size}."
-    yield f"{counted(found.leader_changes, 'preferred leader')} {agreeing(found.leader_changes, 'change')}."
-    limit = found.rates.bytes_per_s
-    yield f"Throttle per broker: {'none' if limit is None else format_rate(limit)}."
+    yield from (*found.factors, *found.outages)
+    for name, text in preview_facts(found):
+        yield f"{name[0].upper()}{name[1:]}: {text}."
     if found.proposal is not None:
         yield f"A throttle that leaves room for traffic as it is now: {format_rate(found.proposal.bytes_per_s)}."
-    if found.shortest_s is not None:
-        at = "" if found.proposal is None else " with that"
-        latest = "" if found.longest_s is None else f" to {format_duration(found.longest_s)}"
-        beyond = ", or longer" if found.longest_s is None else ""
-        yield f"Time: {format_duration(found.shortest_s)}{latest}{at}{beyond}."
-    else:
-        yield f"Time: not known{': it depends on the disks' if found.log_dir_moves else ' without a fixed throttle'}."
-    if found.opening is not None:
-        yield f"Window: {found.opening}."
-    if (free := found.lowest_free) is not None:
-        left = f"{format_bytes(free.usable_bytes)} ({free.share:.0%})"
-        yield f"Lowest free disk when all copies are there: broker {free.broker}, {left}."
-    if found.unsized:
-        yield f"{found.unsized_text[0].upper()}{found.unsized_text[1:]}."
-    if found.made_for is None:
-        yield f"Cluster that the plan was made for: {NOT_SAID}."
-    if found.others:
-        yield f"{counted(found.others, 'partition')} of others {agreeing(found.others, 'are')} moving already."
 
 
 def preview_of_rollback(preview_id: str, found: Rollback) -> Preview:
     """The document of a rollback ahead."""
-    plan, undone = found.plan, found.undone
-    count, whole = len(plan.plan), counted(len(undone.moves), "partition")
-    back = f"{count} of {whole} {agreeing(count, 'go')} back: {format_bytes(plan.copied_bytes)} to copy."
-    forward = () if found.undoes is None else (f"This run undid run {found.undoes}: all moves forward again.",)
+    plan, count = found.plan, len(found.plan.plan)
     return Preview(
         preview_id=preview_id if count else None,
         sentences=(
             *found.factors,
             *found.outages,
-            *forward,
-            back,
+            *(f"{one[0].upper()}{one[1:]}." for one in rollback_sentences(found)),
             *(f"Left alone: {sentence}" for sentence in plan.reasons),
         ),
         warnings=(),

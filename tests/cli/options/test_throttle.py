@@ -7,8 +7,9 @@ import pytest
 from click.testing import CliRunner
 
 from kreassign.cli.main import kreassign
-from kreassign.cli.options.pace import broker_rate, capacity, rate_or_auto, rates_text, read_throttle
+from kreassign.cli.options.pace import broker_rate, capacity, rate_or_auto, read_throttle
 from kreassign.model.throttle import NO_THROTTLE, AdaptiveThrottle, BrokerCapacity, BrokerRate, ThrottleRates
+from kreassign.report.text import rates_text
 
 
 def read(**given: Any) -> ThrottleRates:

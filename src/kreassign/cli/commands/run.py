@@ -81,11 +81,11 @@ from kreassign.operations.rollback import (
     preview_rollback,
     preview_rollback_run,
     refuse_unnamed_rollback,
+    rollback_sentences,
     start_rollback,
 )
 from kreassign.operations.run import RunContext, RunRequest, cancel_interrupted_run, preview_run, resume_run
 from kreassign.operations.run_journals import LAST, is_active
-from kreassign.report.text import format_bytes
 
 
 def _meant(context: RunContext, run_id: str | None, cluster: ClusterOptions) -> Path:
@@ -252,25 +252,10 @@ def _document(found: Rollback) -> dict[str, Any]:
 
 
 def _lines(found: Rollback, *, has_cost: bool = True) -> Iterator[str]:
-    undone, plan = found.undone, found.plan
-    yield from found.factors
-    yield from found.outages
-    if not is_settled(undone):
-        moves = f", with {counted(found.in_flight, 'move')} in flight" if found.in_flight else ""
-        yield (
-            f"run {undone.run_id} is not at its end ({undone.state}): it is cancelled first{moves}; what it completes "
-            "until then moves back, too"
-        )
-    if found.undoes is not None:
-        yield f"run {undone.run_id} was itself the rollback of run {found.undoes}: this moves everything forward again"
-    cost = f", {counted(plan.copy_count, 'copy', 'copies')}, {format_bytes(plan.copied_bytes)}" if has_cost else ""
-    yield (
-        f"rollback of run {undone.run_id}: {len(plan.plan)} of {counted(len(undone.moves), 'partition')} "
-        f"{agreeing(len(plan.plan), 'move')} back{cost}"
-    )
-    for sentence in plan.reasons[:SHOWN_SKIPPED]:
+    yield from (*found.factors, *found.outages, *rollback_sentences(found, has_cost=has_cost))
+    for sentence in found.plan.reasons[:SHOWN_SKIPPED]:
         yield f"  left alone: {sentence}"
-    if (more := len(plan.reasons) - SHOWN_SKIPPED) > 0:
+    if (more := len(found.plan.reasons) - SHOWN_SKIPPED) > 0:
         yield f"  and {more:,} more; --format json has all"
 
 

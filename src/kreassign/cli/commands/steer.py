@@ -27,7 +27,6 @@ from kreassign.cli.options.pace import (
     capacity_options,
     pace_change_options,
     rate_or_auto,
-    rates_text,
 )
 from kreassign.cli.options.run_id import (
     meant_journal,
@@ -77,7 +76,7 @@ from kreassign.operations.run_journals import (
     named_journal,
     this_operator,
 )
-from kreassign.report.text import format_bytes, format_rate, format_time
+from kreassign.report.text import format_bytes, format_rate, format_time, rates_text
 
 # `kreassign status`: show the progress or the end of a run from its journal, without the cluster.
 

@@ -31,7 +31,6 @@ from kreassign.model.pace import (
 )
 from kreassign.model.text import parse_whole, shortened
 from kreassign.model.throttle import AdaptiveThrottle, BrokerCapacity, BrokerRate, ThrottleRates
-from kreassign.report.text import format_rate
 
 NO_LIMIT = "none"
 NONE = "none"
@@ -400,21 +399,3 @@ def read_throttle(
     auto = CapacityOptions(broker_capacity, throttle_floor).auto(is_wanted=throttle == AUTO)
     general = throttle if isinstance(throttle, int) else None
     return ThrottleRates(general, tuple(sorted(throttle_broker, key=lambda one: one.broker)), auto)
-
-
-def rates_text(rates: ThrottleRates) -> str:
-    """A throttle as text; empty without one."""
-    if not rates.is_limited:
-        return ""
-    general = _general(rates)
-    return ", ".join((general, *(f"broker {one.broker}: {_limit(one.bytes_per_s)}" for one in rates.per_broker)))
-
-
-def _general(rates: ThrottleRates) -> str:
-    if rates.adaptive is not None:
-        return f"what other traffic leaves of {format_rate(rates.adaptive.capacity_bytes_per_s)} per broker"
-    return "no limit" if rates.bytes_per_s is None else f"{format_rate(rates.bytes_per_s)} per broker"
-
-
-def _limit(bytes_per_s: int | None) -> str:
-    return "no limit" if bytes_per_s is None else format_rate(bytes_per_s)
