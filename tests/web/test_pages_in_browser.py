@@ -71,11 +71,16 @@ def test_a_run_is_followed_and_steered_by_who_has_the_token(tmp_path: Path, open
         page.fill("#rate", "0.03")
         button(page, "Change throttle").click()
         page.locator("[data-field=throttle]", has_text="30 kB/s").wait_for()
-        assert page.locator("[data-field=pace]").inner_text() == "makespan, no limit on moves in flight"
+        assert (
+            page.locator("[data-field=pace]").inner_text()
+            == "order makespan, no limit on moves in flight, 100 elections per step"
+        )
         page.select_option("#order", "small-first")
         page.fill("#max_moves_per_broker", "3")
         button(page, "Change pace").click()
-        page.locator("[data-field=pace]", has_text="small-first, at most 3 per broker").wait_for()
+        page.locator(
+            "[data-field=pace]", has_text="order small-first, at most 3 moves per source, 3 moves per destination"
+        ).wait_for()
 
         said: list[str] = []
 

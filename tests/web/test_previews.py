@@ -9,7 +9,6 @@ from kreassign.model.run import LogDirTarget
 from kreassign.model.throttle import NO_THROTTLE
 from kreassign.web.pages import shown
 from kreassign.web.previews import sentences_of
-from kreassign.web.records import run_of
 from tests.executor.run_events import WHOLE, measured
 
 OUTAGE = "topic t: producers with acks=all are refused until the copies are in sync"
@@ -41,10 +40,10 @@ def test_a_preview_is_said_in_sentences_with_what_is_severe_first() -> None:
 def test_a_move_between_directories_shows_its_destination_on_the_page() -> None:
     run = measured(WHOLE)
     within = replace(run.moves[0], target=run.moves[0].original, log_dirs=(LogDirTarget(0, "/data/d1", "/data/d0"),))
-    cells = shown(run_of(replace(run, moves=(within,)))).tables["moves"][0]
+    cells = shown(replace(run, moves=(within,))).tables["moves"][0]
     assert cells[2] == "0,1; 0:/data/d1"
 
 
 def test_an_ended_run_shows_its_end_on_the_page() -> None:
-    assert shown(run_of(measured(WHOLE))).fields["ended"].startswith("ended 1970-01-01 00:")
-    assert shown(run_of(measured(WHOLE[:-1]))).fields["ended"] == ""
+    assert shown(measured(WHOLE)).fields["ended"].startswith("ended 1970-01-01 00:")
+    assert shown(measured(WHOLE[:-1])).fields["ended"] == ""

@@ -100,9 +100,10 @@ def test_a_task_becomes_a_plan_a_run_and_a_rollback(shop: Shop) -> None:
 
     way = {"windows": ["22:00-23:00", "23:00-22:00"], "max_moves": 3, "guards": ["stall=hold"]}
     chosen = shop.post(f"/plans/{name}/preview", way)["sentences"]
+    hours = "22:00-23:00 and 23:00-22:00 UTC"
     assert {
         "Window: open at any time.",
-        "Order and limits: makespan, at most 3 in flight.",
+        f"Pace: order makespan, at most 3 moves in flight, 100 elections per step, {hours}.",
         "Guards other than by default: stall=hold.",
     } <= set(chosen)
     seen = shop.post(f"/plans/{name}/preview", {"throttle_bytes_per_s": None})

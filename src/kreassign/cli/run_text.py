@@ -28,9 +28,7 @@ from kreassign.cli.streams import folded
 from kreassign.errors import ExecutionError
 from kreassign.executor.eta import CALCULATING, HAS_ENDED
 from kreassign.executor.events import Request
-from kreassign.executor.scheduling.windows import local_time
 from kreassign.model import Reassignment
-from kreassign.model.pace import Cap, Pace, Schedule
 from kreassign.model.run import (
     BrokerProgress,
     Estimate,
@@ -503,34 +501,6 @@ def _throttle_in_force(found: RunHistory) -> str:
         return ""
     are = agreeing(count, "are restored when the run ends")
     return f"throttle in force: {limit}; its {counted(count, 'setting')} {are}"
-
-
-def pace_text(pace: Pace) -> str:
-    """Order and limits of a run, in one line."""
-    caps = pace.caps
-    ends = (
-        ("in flight", caps.cluster),
-        ("per source", caps.source),
-        ("per destination", caps.destination),
-        ("per log directory", caps.log_dir),
-    )
-    limits = [f"{limit} {words}" for words, cap in ends for limit in _limits(cap)]
-    steps = ", a replica at a time" if pace.is_stepwise else ""
-    at_most = f"at most {', '.join(limits)}" if limits else "no limit on moves in flight"
-    return (
-        f"order {pace.order}, {at_most}, {counted(pace.elections_per_step, 'election')} per step{steps}"
-        f"{_hours_text(pace.hours)}"
-    )
-
-
-def _hours_text(hours: Schedule) -> str:
-    windows = f", {' and '.join(map(str, hours.windows))} {hours.time_zone}" if hours.windows else ""
-    return windows if hours.deadline_ms is None else f"{windows}, by {local_time(hours, hours.deadline_ms)}"
-
-
-def _limits(cap: Cap) -> list[str]:
-    moves = [] if cap.moves is None else [counted(cap.moves, "move")]
-    return moves if cap.size_bytes is None else [*moves, format_bytes(cap.size_bytes)]
 
 
 def _time(history: RunHistory) -> str:

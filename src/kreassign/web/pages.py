@@ -27,11 +27,12 @@ from kreassign.autopilot.policy import Kind
 from kreassign.autopilot.story import curve, story
 from kreassign.errors import InputError
 from kreassign.executor.guards import DEFAULTS, Reaction
+from kreassign.executor.scheduling.windows import pace_text
 from kreassign.model.cluster import listed_ids
 from kreassign.model.pace import Order
-from kreassign.model.run import RunHistory
+from kreassign.model.run import BrokerProgress, MoveHistory, RunHistory
 from kreassign.model.text import DAY_MS, format_load, shortened
-from kreassign.operations.run_journals import RunSummary
+from kreassign.operations.run_journals import RunSummary, run_summary
 from kreassign.operations.skew import BrokerSkew, TopicSpread
 from kreassign.report.page import page_environment
 from kreassign.report.text import (
@@ -41,6 +42,7 @@ from kreassign.report.text import (
     format_rate,
     format_time,
     limit_amount,
+    rates_text,
     run_state,
     unheeded_sentences,
 )
@@ -95,14 +97,9 @@ class ShownRun:
     charts: Mapping[str, Chart]
 
 
-def shown(run: records.Run) -> ShownRun:
+def shown(run: RunHistory) -> ShownRun:
     """Convert a run to texts."""
-    summary, throttle = run.summary, format_rate(run.throttle_bytes_per_s)
-    if run.is_throttle_adaptive:
-        throttle = "adaptive"
-    elif run.throttle_bytes_per_s is None:
-        throttle = "none"
-    is_over = summary.ended_ms is not None
+    summary, progress, is_over = run_summary(run), run.measured, run.ended_ms is not None
     return ShownRun(
         tone=tone(summary.state, is_active=summary.is_active),
         stage="active" if summary.is_active else "left" if summary.can_be_resumed else "ended",
@@ -111,32 +108,35 @@ def shown(run: records.Run) -> ShownRun:
             "state": state_text(summary),
             "moves": f"{format_count(summary.complete_count)} of {format_count(summary.move_count)}",
             "copied": format_bytes(summary.copied_bytes),
-            "left": "-" if is_over else format_bytes(run.left_bytes),
-            "rate": "-" if is_over else format_rate(run.rate_bytes_per_s),
+            "left": "-" if is_over else format_bytes(progress.left_bytes),
+            "rate": "-" if is_over else format_rate(progress.rate_bytes_per_s),
             "eta": eta_text(run),
-            "throttle": throttle,
-            "pace": records.pace_text(run.pace),
-            "at": format_time(run.at_ms),
-            "ended": f"ended {format_time(summary.ended_ms)}" if is_over else "",
+            "throttle": rates_text(run.rates) or "none",
+            "pace": pace_text(run.pace),
+            "at": format_time(progress.at_ms),
+            "ended": f"ended {format_time(run.ended_ms)}" if is_over else "",
         },
         lists={
             "held": () if run.why_held is None else (run.why_held,),
             "verdicts": run.verdicts,
             "problems": run.problems,
             "outlook": run.outlook,
-            "residue": run.throttle_residue,
+            "residue": () if run.is_active else run.throttle_residue,
         },
-        tables={"brokers": tuple(map(_broker_cells, run.brokers)), "moves": tuple(map(_move_cells, run.moves))},
+        tables={
+            "brokers": tuple(map(_broker_cells, progress.brokers)),
+            "moves": tuple(map(_move_cells, run.by_interest[: records.SHOWN_MOVES])),
+        },
         charts=_charts(run),
     )
 
 
-def _charts(run: records.Run) -> dict[str, Chart]:
+def _charts(run: RunHistory) -> dict[str, Chart]:
     """Bytes copied since the first look, and the rate at which they were, over time."""
-    curve = [(at_ms, done) for at_ms, done in run.curve]
+    curve = [(at_ms, done) for at_ms, done in run.measured.curve]
     if len(curve) < 2:
         return {"copied": Chart(), "rate": Chart()}
-    whole = run.summary.copied_bytes + (run.left_bytes or 0)
+    whole = run.bytes_copied + (run.measured.left_bytes or 0)
     rates = list(_rates(curve))
     fastest = max(rate for _, rate in rates)
     return {
@@ -202,49 +202,51 @@ def state_text(run: RunSummary) -> str:
     )
 
 
-def eta_text(run: records.Run) -> str:
+def eta_text(run: RunHistory) -> str:
     """Time to the end of a run, or why it is unknown; `-` after its end."""
-    if run.summary.ended_ms is not None:
+    if run.ended_ms is not None:
         return "-"
     if run.why_held is not None:
         return "held"  # why, and how it goes on, stands under its own title
-    if run.eta is None:
-        return run.why_no_end or "calculating"
-    between = f" ({format_duration(run.eta.earliest_s)} to {format_duration(run.eta.latest_s)})"
-    return format_duration(run.eta.expected_s) + (between if run.eta.latest_s else "")
+    if (end := run.measured.end) is None:
+        return run.measured.why_no_end or "calculating"
+    between = f" ({format_duration(end.earliest_s)} to {format_duration(end.latest_s)})"
+    return format_duration(end.expected_s) + (between if end.latest_s else "")
 
 
-def _fraction(run: records.Run) -> float | None:
-    if run.left_bytes is None:
+def _fraction(run: RunHistory) -> float | None:
+    if run.measured.left_bytes is None:
         return None
-    total = run.summary.copied_bytes + run.left_bytes
-    return round(run.summary.copied_bytes / total, 4) if total else 1.0
+    total = run.bytes_copied + run.measured.left_bytes
+    return round(run.bytes_copied / total, 4) if total else 1.0
 
 
-def _broker_cells(one: records.Broker) -> tuple[str, ...]:
+def _broker_cells(one: BrokerProgress) -> tuple[str, ...]:
     return (
         str(one.broker),
-        format_count(one.reassigning_partitions),
+        format_count(one.reassigning),
         format_rate(one.read_bytes_per_s),
-        format_rate(one.write_bytes_per_s),
-        format_rate(one.log_dir_copy_bytes_per_s),
+        format_rate(one.written_bytes_per_s),
+        format_rate(one.within_bytes_per_s),
         "none" if one.throttle_bytes_per_s is None else format_rate(one.throttle_bytes_per_s),
-        format_bytes(one.in_sync_lag_bytes),
-        format_count(one.out_of_sync_replicas),
+        format_bytes(one.lag_bytes),
+        format_count(one.out_of_sync),
         format_bytes(one.left_bytes),
     )
 
 
-def _move_cells(move: records.Move) -> tuple[str, ...]:
+def _move_cells(move: MoveHistory) -> tuple[str, ...]:
+    now = move.estimate
+    assert now is not None, f"{move.name} copies nothing"
     return (
-        f"{move.topic}-{move.partition}",
+        str(move.name),
         listed_ids(move.original),
-        records.destination_text(move.target, move.log_dirs),
-        move.problem or move.state,
-        format_bytes(move.done_bytes)
-        + ("" if move.left_bytes is None else f" of {format_bytes(move.done_bytes + move.left_bytes)}"),
-        format_rate(move.rate_bytes_per_s),
-        format_duration(move.eta_s),
+        records.destination_text(move.target, records.moved_dirs(move.log_dirs)),
+        move.problem or move.status,
+        format_bytes(now.done_bytes)
+        + ("" if now.left_bytes is None else f" of {format_bytes(now.done_bytes + now.left_bytes)}"),
+        format_rate(now.rate_bytes_per_s),
+        format_duration(now.eta_s),
     )
 
 
@@ -404,7 +406,7 @@ class Pages:
         )  # fmt: skip
 
     async def _run(self, request: Request) -> Response:
-        run = await run_in_threadpool(self._served.run, request.path_params["run_id"])
+        run = await run_in_threadpool(self._served.live, request.path_params["run_id"])
         name_of = await run_in_threadpool(self._name_of)
         return self._page(
             "run.html", run=run, shown=shown(run), broker_columns=BROKER_COLUMNS, move_columns=MOVE_COLUMNS,
@@ -469,7 +471,7 @@ class Pages:
 
 def _fields(live: RunHistory) -> str:
     """Encode the texts of a run's page."""
-    return text(shown(records.run_of(live)))
+    return text(shown(live))
 
 
 def _report(page: str) -> Response:

@@ -9,6 +9,7 @@ from kreassign.errors import InputError
 from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import DEFAULTS, GuardName, Reaction, parse_guard
 from kreassign.executor.preview import RunPreview
+from kreassign.executor.scheduling.windows import pace_text
 from kreassign.model import TopicPartition
 from kreassign.model.cluster import listed_ids
 from kreassign.model.pace import NO_LIMITS, Pace, Schedule, parse_time_zone, parse_window
@@ -22,8 +23,6 @@ from kreassign.web.records import (
     asked_pace,
     destination_text,
     moved_dirs,
-    pace_of,
-    pace_text,
 )
 
 
@@ -91,7 +90,7 @@ def preview_of(preview_id: str, started: RunStarted, found: RunPreview, warnings
 def _chosen(started: RunStarted) -> Iterator[str]:
     """Window, pace and guards of a run ahead, where they are not the default."""
     if started.pace.caps != NO_LIMITS.caps or started.pace.order is not NO_LIMITS.order:
-        yield f"Order and limits: {pace_text(pace_of(started.pace))}."
+        yield f"Pace: {pace_text(started.pace)}."
     changed = [f"{one.guard}={one.reaction}" for one in started.guards if one.reaction is not DEFAULTS[one.guard]]
     if changed:
         yield f"Guards other than by default: {', '.join(changed)}."

@@ -30,7 +30,7 @@ from kreassign.operations.doctor import Diagnosis
 from kreassign.operations.plan_files import Approval, PlanFile, PlanSummary
 from kreassign.operations.run_journals import NamedCluster, RunSummary, run_summary
 from kreassign.operations.skew import BrokerSkew, ClusterSkew, TopicSpread
-from kreassign.report.text import format_count, format_time, loads_origin
+from kreassign.report.text import format_time, loads_origin
 from kreassign.web.settings import User
 from kreassign.web.tasks import TaskRequest, task_of_remedy
 
@@ -440,15 +440,6 @@ def pace_of(pace: Pace) -> RunPace:
     """Order and limits of a run."""
     caps = pace.caps
     return RunPace(pace.order.value, caps.cluster.moves, caps.source.moves, caps.destination.moves)
-
-
-def pace_text(pace: RunPace) -> str:
-    """Order and limits of a run's moves, as text."""
-    source, destination = pace.max_moves_per_source, pace.max_moves_per_destination
-    limits = [(pace.max_moves, "in flight")]
-    limits += [(source, "per broker")] if source == destination else [(source, "from each"), (destination, "to each")]
-    told = ", ".join(f"at most {format_count(count)} {where}" for count, where in limits if count is not None)
-    return f"{pace.order}, {told or 'no limit on moves in flight'}"
 
 
 def pace_change_of(request: PaceRequest) -> PaceChange:

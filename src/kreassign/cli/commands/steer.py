@@ -51,7 +51,6 @@ from kreassign.cli.run_text import (
     JsonView,
     document,
     overall_text,
-    pace_text,
     print_accepted,
     print_state,
     print_summary,
@@ -61,6 +60,7 @@ from kreassign.cli.run_text import (
 )
 from kreassign.clock import SYSTEM_CLOCK
 from kreassign.errors import ExecutionError
+from kreassign.executor.scheduling.windows import pace_text
 from kreassign.model.pace import PaceChange
 from kreassign.model.plan_facts import plan_id
 from kreassign.model.run import AT_REST, IN_FLIGHT, RunHistory

@@ -24,7 +24,7 @@ from zoneinfo import ZoneInfo
 from kreassign.executor.scheduling.limits import PacedMove, needed_bytes
 from kreassign.executor.scheduling.queue import add_left, ranking
 from kreassign.model import TopicPartition
-from kreassign.model.pace import EndpointKind, Order, Schedule, Window
+from kreassign.model.pace import Cap, EndpointKind, Order, Pace, Schedule, Window
 from kreassign.model.text import counted, format_amount
 
 DAYS = 8
@@ -99,6 +99,34 @@ def opening(hours: Schedule, at_ms: float) -> str | None:
     if not minutes:
         return f"open now, {until}"
     return f"opens in {minutes // 60} h {minutes % 60} min, from {local_time(hours, found.begins_ms)} {until}"
+
+
+def pace_text(pace: Pace) -> str:
+    """Order and limits of a run, in one line."""
+    caps = pace.caps
+    ends = (
+        ("in flight", caps.cluster),
+        ("per source", caps.source),
+        ("per destination", caps.destination),
+        ("per log directory", caps.log_dir),
+    )
+    limits = [f"{limit} {words}" for words, cap in ends for limit in _limits(cap)]
+    steps = ", a replica at a time" if pace.is_stepwise else ""
+    at_most = f"at most {', '.join(limits)}" if limits else "no limit on moves in flight"
+    return (
+        f"order {pace.order}, {at_most}, {counted(pace.elections_per_step, 'election')} per step{steps}"
+        f"{_hours_text(pace.hours)}"
+    )
+
+
+def _hours_text(hours: Schedule) -> str:
+    windows = f", {' and '.join(map(str, hours.windows))} {hours.time_zone}" if hours.windows else ""
+    return windows if hours.deadline_ms is None else f"{windows}, by {local_time(hours, hours.deadline_ms)}"
+
+
+def _limits(cap: Cap) -> list[str]:
+    moves = [] if cap.moves is None else [counted(cap.moves, "move")]
+    return moves if cap.size_bytes is None else [*moves, format_amount(cap.size_bytes, "B")]
 
 
 def _open_intervals(hours: Schedule, at_ms: float) -> tuple[OpenInterval, ...]:
