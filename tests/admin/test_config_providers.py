@@ -111,7 +111,11 @@ def test_what_was_kept_elsewhere_is_not_shown_where_it_is_wrong(key: str, secret
     assert "pa55" not in shown
 
 
-@pytest.mark.parametrize("secret", ["pa55-word\n", " \tpa55-word ", "pa55" * 20, "pa55'\\\n\"x", "pa55\tü" * 20])
+@pytest.mark.parametrize(
+    "secret",
+    ["pa55-word\n", " \tpa55-word ", "pa55" * 20, "pa55" * 50_000, "pa55'\\\n\"x", "pa55\tü" * 20],
+    ids=["line", "blanks", "long", "endless", "quotes", "escapes"],
+)
 @pytest.mark.parametrize(
     "key", ["request.timeout.ms", "security.protocol", "sasl.mechanism", "ssl.truststore.type", "ssl.enabled.protocols"]
 )

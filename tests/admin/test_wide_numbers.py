@@ -126,7 +126,9 @@ def changed_config(admin: AdminClient, change: ConfigChange) -> object:
     return admin.incremental_alter_configs({ConfigResource.broker(0): [rate], ConfigResource.topic("orders"): [change]})
 
 
-@pytest.mark.parametrize("text", ["x" * 32_768, "ü" * 16_384, "\udc80"], ids=["ascii", "two bytes", "half"])
+@pytest.mark.parametrize(
+    "text", ["x" * 32_768, "ü" * 16_384, "\udc80", "\udc80" * 32_768], ids=["ascii", "two bytes", "half", "halves"]
+)
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_text_that_no_request_carries_is_refused_at_once(name: str, text: str) -> None:
     """A broker closes the connection without a word, and a client that asks again looks as if it hangs."""

@@ -63,6 +63,8 @@ PROVIDERS_KEY = "config.providers"
 _NO_SECRETS = re.compile(r"^bootstrap\.|\.location$|\.url$")
 # Shorter values are part of most words, so hiding them would garble messages.
 _SHORTEST_SECRET = 3
+# Messages show the beginnings of long values: 40 characters, each of which may be escaped by ten.
+_LONGEST_BEGINNING = 400
 _HIDDEN = "[hidden]"
 
 Provider = Callable[[str, str, str], str]
@@ -80,7 +82,7 @@ class ResolvedProperties(NamedTuple):
         shown = {form for secret in self.secrets for form in (secret, repr(secret)[1:-1])}
         for secret in sorted(shown, key=len, reverse=True):
             text = text.replace(secret, _HIDDEN)
-            for end in range(len(secret) - 1, _SHORTEST_SECRET - 1, -1):
+            for end in range(min(len(secret) - 1, _LONGEST_BEGINNING), _SHORTEST_SECRET - 1, -1):
                 text = text.replace(f"{secret[:end]}…", f"{_HIDDEN}…")
         return text
 

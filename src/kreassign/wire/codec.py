@@ -67,7 +67,7 @@ def _overlong(field: _Field, value: str | None) -> str | None:
     # Most strings are so short that their bytes need not be counted.
     if value is None or 4 * len(value) <= MOST_TEXT_BYTES:
         return None
-    length = len(value.encode())
+    length = len(value.encode(errors="surrogatepass"))
     return f"a {field.name} of {length:,} bytes" if length > MOST_TEXT_BYTES else None
 
 
