@@ -79,11 +79,11 @@ class ResolvedProperties(NamedTuple):
 
     def without_secrets(self, text: str) -> str:
         """Return the text with the replaced values hidden, also where a message quotes one or shows its beginning."""
-        shown = {form for secret in self.secrets for form in (secret, repr(secret)[1:-1])}
-        for secret in sorted(shown, key=len, reverse=True):
-            text = text.replace(secret, _HIDDEN)
-            for end in range(min(len(secret) - 1, _LONGEST_BEGINNING), _SHORTEST_SECRET - 1, -1):
-                text = text.replace(f"{secret[:end]}…", f"{_HIDDEN}…")
+        whole = {form for secret in self.secrets for form in (secret, repr(secret)[1:-1])}
+        longest = _LONGEST_BEGINNING + 1
+        cut = {f"{form[:end]}…" for form in whole for end in range(_SHORTEST_SECRET, min(len(form), longest))}
+        for form in sorted(whole | cut, key=len, reverse=True):
+            text = text.replace(form, f"{_HIDDEN}…" if form in cut else _HIDDEN)
         return text
 
 
