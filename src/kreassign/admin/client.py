@@ -69,11 +69,12 @@ class AdminClient(MemberCalls):
         decided = topic_changes.as_batch(
             api.ALTER_PARTITION_COUNTS, decisions.decide_partition_counts(view, counts.items())
         )
+        wanted = {topic: NewPartitions(count) for topic, count in decided.ok.items()}
         growth = {topic: count - len(view.topics[topic].partitions) for topic, count in decided.ok.items()}
 
         def create(topics: list[str]) -> Batch[str, None]:
-            wanted = {topic: NewPartitions(decided.ok[topic]) for topic in topics}
-            return self.create_partitions(wanted, validate_only=validate_only, timeout_ms=timeout_ms)
+            chosen = {topic: wanted[topic] for topic in topics}
+            return self.create_partitions(chosen, validate_only=validate_only, timeout_ms=timeout_ms)
 
         # Beyond what a request may create, a controller creates a part of a topic's and calls that a failure.
         created = in_parts(growth, decisions.NEW_PARTITIONS_PER_REQUEST, create, growth.__getitem__)
