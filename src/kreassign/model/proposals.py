@@ -104,7 +104,7 @@ def _violated(document: dict[str, Json]) -> tuple[str, ...]:
 def _assignment(number: int, entry: Json) -> PartitionAssignment:
     place = entry.get("topicPartition") if isinstance(entry, dict) else None
     topic, partition = (place.get("topic"), place.get("partition")) if isinstance(place, dict) else (None, None)
-    if not isinstance(topic, str) or not is_topic_name(topic) or not is_id(partition):
+    if not isinstance(topic, str) or not is_topic_name(topic) or type(partition) is not int or not is_id(partition):
         raise MalformedPlan(f"proposal {number}: `topicPartition` has no topic and partition")
     replicas = _brokers(number, entry, "newReplicas")
     if not replicas:
