@@ -25,7 +25,7 @@ PageWith = Callable[[str], Path]
 FOLDERS = ("start", "guides", "incidents")
 PAGES = sorted([ROOT / "README.md", *(page for folder in FOLDERS for page in (ROOT / "docs" / folder).glob("*.md"))])
 # Blocks that are not run. Lower this number whenever one can be; raise it only with a reason that a reviewer accepts.
-LEFT_OUT = 38
+LEFT_OUT = 39
 
 ADDRESS = re.compile(r"\b(broker-1|localhost|127\.0\.0\.1):9092\b")
 ROWS_OF_PORTS = range(20_000, 32_000, 12)
