@@ -410,7 +410,8 @@ class MovesObserved:
     """A poll of the unfinished moves; `observations` has only what changed since the last one.
 
     About `unread` partitions the cluster did not answer this time, with the reason, which goes on after the name:
-    nothing follows from that. `absent` are brokers that get copies and are down; None if unchanged.
+    nothing follows from that. Of the `withheld` among them the move is not started, though the partition was read.
+    `absent` are brokers that get copies and are down; None if unchanged.
 
     Without progress (`has_progress`), moves are left out for which only the bytes copied have changed: they are in a
     later poll.
@@ -421,6 +422,7 @@ class MovesObserved:
     unread: tuple[Refusal, ...] = ()
     has_progress: bool = True
     absent: tuple[int, ...] | None = None
+    withheld: tuple[TopicPartition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

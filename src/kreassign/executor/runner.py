@@ -448,7 +448,7 @@ class Runner:
         chosen, has_progress = self._sampling.chosen(known, observations.news(known, seen), self._time.now_ms() / 1000)
         unread = tuple(events.Refusal(name, why) for name, why in answers.unread.items())
         absent = None if answers.absent == self.run.absent else answers.absent
-        return events.MovesObserved(self._time.now_ms(), chosen, unread, has_progress, absent)
+        return events.MovesObserved(self._time.now_ms(), chosen, unread, has_progress, absent, answers.withheld)
 
     def _measure(self, question: instructions.MeasureTraffic) -> events.Event:
         # Without measurements a run goes on at its floor rate: no reason to fail.

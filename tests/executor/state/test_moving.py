@@ -169,6 +169,14 @@ def test_a_partition_may_be_without_a_leader_as_long_as_a_broker_may_be_down() -
     )
 
 
+def test_no_leader_is_missed_while_a_partition_cannot_be_read() -> None:
+    run = Played(begun(throttle=None, lost_after_ms=60_000)).on(leaderless(3_000), HealthObserved(3_000, Health(LIVE)))
+    not_read = MovesObserved(63_000, (), unread=(Refusal(A0, "no answer"), Refusal(A1, "no answer")))
+    inspected = HealthObserved(63_000, Health(LIVE))
+    assert run.copy().on(not_read, inspected, leaderless(64_000)).moves == "planned planned"
+    assert run.on(replace(not_read, withheld=(A0,))).moves == "failed planned"
+
+
 def test_a_poll_asks_for_the_step_of_a_move_and_tells_absent_brokers() -> None:
     two = replace(MOVES[0], target=(2, 3))
     run = Played(begun(two, throttle=None, pace=Pace(is_stepwise=True)))

@@ -138,7 +138,8 @@ class Answers:
     """Answers of the cluster to one round of queries.
 
     `partitions` lacks deleted ones (`gone`) and those about which no broker answered this time (`unread`, with the
-    reason, as it goes on after the name). `ongoing` is the controller's view, `partitions` that of a broker queried
+    reason, as it goes on after the name). Moves of `withheld` ones, among the unread, are not started although their
+    partitions were read. `ongoing` is the controller's view, `partitions` that of a broker queried
     later. `statuses` covers partitions that copy, `locations` replicas whose log directory the plan names; `silent`
     brokers did not report theirs. `topic_ids` is by name, where known; `absent` are brokers that get copies and are
     down. `new_sizes` are bytes of one copy of moves that wait, where they have changed.
@@ -147,6 +148,7 @@ class Answers:
     partitions: Mapping[TopicPartition, Partition]
     gone: frozenset[TopicPartition] = frozenset()
     unread: Mapping[TopicPartition, str] = field(default_factory=dict)
+    withheld: tuple[TopicPartition, ...] = ()
     ongoing: Mapping[TopicPartition, OngoingReassignment] = field(default_factory=dict)
     statuses: Mapping[TopicPartition, tuple[ReplicaStatus, ...]] = field(default_factory=dict)
     locations: ReplicaLocations = field(default_factory=dict)

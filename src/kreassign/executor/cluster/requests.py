@@ -141,6 +141,7 @@ def read_moves(
             **{name: _why_unread(name, topics.unknown) for name in names if name not in found and name not in gone},
             **{name: f"is not started: {why}" for name, why in withheld.items()},
         },
+        withheld=tuple(withheld),
         ongoing=ongoing,
         statuses=_statuses(port, [move for move in moves if move.topic_partition in copying | arrived], found),
         locations=locations,

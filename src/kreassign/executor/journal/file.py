@@ -122,7 +122,7 @@ def _hints(wanted: type) -> dict[str, Any]:
 
 
 APPLICATION_ID = 0x6B726561
-VERSION = 13
+VERSION = 14
 """Version of the tables and events of a journal, and of the rules that make a run of them."""
 
 

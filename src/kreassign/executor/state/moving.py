@@ -176,7 +176,10 @@ def _take_in(run: Run, state: phases.Observing, event: events.MovesObserved) -> 
     for name in seen:
         run.tell("unread", event.at_ms, *([unread[name]] if name in unread else ()), of=name)
     for name in unread:
-        admission.watch_leader(run, records[name], event.at_ms)
+        if name in event.withheld:
+            admission.watch_leader(run, records[name], event.at_ms)
+        else:
+            records[name].leaderless_since_ms = None  # It may have had one meanwhile.
         if records[name].status not in ACTIVE:
             run.tell("unread", event.at_ms, of=name)
         run.moves.index.sort(records[name])  # Out of the queue, where it would stand before moves that can start.
