@@ -812,21 +812,39 @@ def test_a_cordon_that_others_take_back_at_once_is_not_set_for_ever(operators: O
     assert operators.said == ["cordon the log directories of broker 3"]
 
 
-def test_a_drain_whose_rollback_cannot_begin_is_not_made_again(operators: Operators) -> None:
-    """Its guard demands the rollback, and the cluster does not answer."""
+@dataclass
+class GuardedRuns(VirtualRuns):
+    """Runs that end in this state though a guard demands their rollback, which `port` executes."""
+
+    port: AdminClient = field(kw_only=True)
+    state: Phase = field(kw_only=True)
+
+    def execute(self, plan: PlanFile) -> RunHistory:
+        ended = replace(super().execute(plan), state=self.state, wants_rollback=True)
+        context = RunContext(self.rig.state_dir, 5.0, warn=lambda _: None)
+        return undone_if_wanted(self.port, ended, (3,), context, lambda _: None, self.rig.transport)
+
+
+@pytest.mark.parametrize("state", [Phase.CANCELLED, Phase.DONE])
+def test_a_drain_whose_rollback_cannot_begin_is_not_made_again(operators: Operators, state: Phase) -> None:
+    """The cluster does not answer."""
     odd = OddPort(operators.rig.client)
     odd.answer_always("describe_cluster", not_reached)
-
-    class Guarded(VirtualRuns):
-        def execute(self, plan: PlanFile) -> RunHistory:
-            ended = replace(super().execute(plan), state=Phase.CANCELLED, wants_rollback=True)
-            return undone_if_wanted(cast(AdminClient, odd), ended, (3,), operators.context(), operators.said.append)
-
-    runs = Guarded(operators.rig)
+    runs = GuardedRuns(operators.rig, port=cast(AdminClient, odd), state=state)
     found = operators.decommission(runs=runs).next_step
     assert isinstance(found, Blocked)
     assert "(it was not rolled back: could not connect; `kreassign rollback run-1` does that)" in str(found)
     assert runs.ids == ["run-1"]
+
+
+def test_a_drain_that_is_done_and_rolled_back_ends_the_decommission(operators: Operators) -> None:
+    """The last copies arrived before the cancel of its guard took effect."""
+    rig, before = operators.rig, dict(operators.rig.replicas)
+    runs = GuardedRuns(rig, port=rig.client, state=Phase.DONE)
+    found = operators.decommission(runs=runs).next_step
+    assert isinstance(found, Blocked)
+    assert "run run-1, which drains broker 3, is done (a guard demanded its rollback: run " in str(found)
+    assert (rig.replicas, runs.ids, operators.cordon) == (before, ["run-1"], None)
 
 
 def test_a_drain_of_two_brokers_is_not_called_off_for_one_of_them(tmp_path: Path) -> None:

@@ -171,21 +171,27 @@ class JournalledRuns:
 
 
 def undone_if_wanted(
-    client: AdminClient, found: RunHistory, brokers: tuple[int, ...], context: RunContext, tell: Tell
+    client: AdminClient,
+    found: RunHistory,
+    brokers: tuple[int, ...],
+    context: RunContext,
+    tell: Tell,
+    clock: Clock = SYSTEM_CLOCK,
 ) -> RunHistory:
-    """The run of a drain, rolled back if a guard demanded that, or with the reason why it was not.
+    """The run of a drain, rolled back if a guard demanded that, with a sentence about its rollback.
 
     An error of the cluster is no reason to go on: the drain would be made once more.
     """
     if not (found.wants_rollback and found.ended_ms is not None):
         return found
     try:
-        uncordon_drained(client, brokers, context, tell)
-        roll_back(client, RollbackRequest(found.run_id), context)
+        uncordon_drained(client, brokers, context, tell, clock)
+        undone = roll_back(client, RollbackRequest(found.run_id), context, clock).run
+        made = "nothing was left to roll back" if undone is None else f"run {undone.run_id}, which is {undone.state}"
+        why = f"a guard demanded its rollback: {made}"
     except ClusterError as error:
         why = f"it was not rolled back: {error_text(error)}; `kreassign rollback {found.run_id}` does that"
-        return replace(found, problems=(why, *found.problems))
-    return found
+    return replace(found, problems=(why, *found.problems))
 
 
 def uncordon_drained(
@@ -546,9 +552,10 @@ class Decommissioning:
         return confirmed(step, found, lambda broker: self._wanted.next_step(self._read(broker)))
 
     def _after(self, ended: RunHistory) -> Blocked | None:
-        """Describe what a run that did not end well leaves to the operator."""
+        """Describe what a run that did not end well, or was to be undone, leaves to the operator."""
         self._done.append(ended)
-        if ended.state == "done" and not ended.throttle_residue:
+        # The last copies may arrive before a guard's cancel takes effect: the run is done, and undone then.
+        if ended.state == "done" and not (ended.throttle_residue or ended.wants_rollback):
             return None
         stuck = (f"{move.topic}-{move.partition}: {move.problem}" for move in ended.moves if move.problem)
         reasons = (*ended.problems, *stuck, *(f"throttle left behind: {one}" for one in ended.throttle_residue))
