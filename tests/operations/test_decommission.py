@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from kreassign.admin import AdminClient
-from kreassign.errors import Infeasible, InputError, JournalDamaged, Unreachable
+from kreassign.errors import ClusterError, Infeasible, InputError, JournalDamaged, Unreachable
 from kreassign.executor.brokers import CORDON, NOT_SHOWN, Blocked
 from kreassign.executor.events import RunStarted
 from kreassign.executor.history.run_history import read_history
@@ -20,7 +20,7 @@ from kreassign.executor.lease import OFFSETS_TOPIC, ClusterLease, Held, LeaseHol
 from kreassign.executor.maintenance.record import MaintenanceRecord
 from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.model import Batch, ConfigChange, ConfigResource, NewTopic
-from kreassign.model.error_codes import INVALID_CONFIG, TOPIC_AUTHORIZATION_FAILED
+from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED, INVALID_CONFIG, TOPIC_AUTHORIZATION_FAILED
 from kreassign.model.plan_facts import PlanFacts, Totals
 from kreassign.model.run import Phase, RunHistory
 from kreassign.model.throttle import ThrottleRates
@@ -29,6 +29,7 @@ from kreassign.operations.broker_changes import (
     DECOMMISSIONED,
     FILE_NAME,
     MaintenanceStore,
+    noted_cordons,
     noted_decommissions,
 )
 from kreassign.operations.decommission import (
@@ -52,7 +53,7 @@ from kreassign.twin.access import ALL_TOPICS, ANONYMOUS, Allow, Operation, Permi
 from kreassign.twin.blueprint import Blueprint
 from kreassign.twin.cluster import Twin
 from tests.approved import approve
-from tests.executor.odd_port import OddPort, Real, not_reached, refusal
+from tests.executor.odd_port import Answer, OddPort, Real, lost_on_the_way_back, not_reached, refusal, refused
 from tests.executor.twin_runs import RATE, TwinRig, tp
 
 KEY = "cordoned.log.dirs"
@@ -728,6 +729,25 @@ def test_a_cordon_of_others_is_not_opened_for_an_earlier_one_of_ours(operators: 
         assert operators.decommission(4).is_finished
     close(operators, "*")
     assert not is_opened(operators)
+
+
+@pytest.mark.parametrize(("answer", "ours"), [
+    (refused(CLUSTER_AUTHORIZATION_FAILED), frozenset()), (lost_on_the_way_back, {3}),
+], ids=["refused", "lost"])  # fmt: skip
+def test_only_cordons_that_may_have_been_set_count_as_ours(
+    operators: Operators, answer: Answer, ours: frozenset[int]
+) -> None:
+    """The first of two cordons fails, so that the second is never sent."""
+    odd = OddPort(operators.rig.client)
+
+    def fail(real: Real, changes: dict[ConfigResource, list[ConfigChange]], **named: bool) -> object:
+        return real(changes, **named) if named.get("validate_only") else answer(real, changes, **named)
+
+    odd.answer_always("incremental_alter_configs", fail)
+    operators.client = cast(AdminClient, odd)
+    with pytest.raises(ClusterError):
+        operators.decommission(3, 4)
+    assert noted_cordons(operators.rig.state_dir, operators.rig.twin.cluster_id) == ours
 
 
 def test_a_cordon_opened_by_a_process_that_died_is_not_opened_again(operators: Operators) -> None:

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from kreassign.admin import AdminClient
 from kreassign.clock import SYSTEM_CLOCK, Clock
-from kreassign.errors import ClusterError, InputError, Rejected
+from kreassign.errors import ClusterError, ExecutionError, InputError, Rejected
 from kreassign.executor.brokers import (
     CORDONED_LOG_DIRS,
     NOT_SHOWN,
@@ -32,6 +32,7 @@ from kreassign.executor.brokers import (
     some_partitions,
 )
 from kreassign.executor.cluster import permissions
+from kreassign.executor.cluster.changes import is_final
 from kreassign.executor.cluster.port import confirmed_writes
 from kreassign.executor.decommission import Decommission, Drain, Step, Unregister
 from kreassign.executor.events import PlannedMove, RunStarted
@@ -493,9 +494,15 @@ class Decommissioning:
             opened = [one.broker for one in others if one.cordon and not is_our_cordon(one.cordon.value)]
             forget_decommissions(state_dir, cluster_id, brokers)
             forget_cordons(state_dir, cluster_id, opened)
-            note_cordons(state_dir, cluster_id, brokers)
             for broker in brokers:
-                refusal = cordon(confirmed_writes(self._client, confirm), broker)
+                # Before it is sent: an answer that is lost leaves a cordon that is ours.
+                note_cordons(state_dir, cluster_id, (broker,))
+                try:
+                    refusal = cordon(confirmed_writes(self._client, confirm), broker)
+                except (ClusterError, ExecutionError) as error:
+                    if isinstance(error, ExecutionError) or is_final(error):
+                        forget_cordons(state_dir, cluster_id, (broker,))
+                    raise
                 if refusal is not None:
                     self._keep_open(broker, refusal)
                     forget_cordons(state_dir, cluster_id, (broker,))
