@@ -52,6 +52,7 @@ from kreassign.planner.problem.policy import PlanPolicy
 from kreassign.twin.access import ALL_TOPICS, ANONYMOUS, Allow, Operation, Permissions
 from kreassign.twin.blueprint import Blueprint
 from kreassign.twin.cluster import Twin
+from kreassign.wire import api
 from tests.approved import approve
 from tests.executor.odd_port import Answer, OddPort, Real, lost_on_the_way_back, not_reached, refusal, refused
 from tests.executor.twin_runs import RATE, TwinRig, tp
@@ -776,6 +777,21 @@ def test_a_cancel_leaves_the_cordon_that_maintenance_set(operators: Operators) -
     assert operators.cordon == "*"
     leave_maintenance(operators)
     assert operators.cordon is None
+
+
+@pytest.mark.parametrize("is_noted", [False, True])
+def test_a_cancel_leaves_a_cordon_of_maintenance_that_the_broker_hides(operators: Operators, is_noted: bool) -> None:
+    """It answers from before the cordon, while its directories are closed already."""
+    rig = operators.rig
+    if is_noted:
+        die_while_draining(operators)
+        close(operators, None)
+    record = MaintenanceRecord().entered((3,), 1, "ann", cordoned=(3,))
+    MaintenanceStore(rig.client, operators.context(), rig.twin.cluster_id, "ann").write(record)
+    rig.twin.views.hold_back(3, api_key=api.DESCRIBE_CONFIGS.key)
+    close(operators, "*")
+    kept = "broker 3 stays as it is, since it is in maintenance, which `kreassign maintenance exit 3` ends"
+    assert (operators.cancel(), operators.cordon) == ((kept,), "*")
 
 
 @pytest.mark.parametrize("is_open", [False, True], ids=["cordoned", "uncordoned by others"])

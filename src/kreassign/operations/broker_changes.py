@@ -138,11 +138,16 @@ def uncordon(client: AdminClient, found: BrokerReading, context: RunContext, *, 
             raise error
         return f"uncordon broker {found.broker}"
     if found.cordon.value:
-        return (
-            f"broker {found.broker} stays as it is: its {CORDONED_LOG_DIRS} is {found.cordon.value}, set by others; "
-            f"to open it: {' '.join(way_to_open(found.broker))}"
-        )
+        return left_to_others(found.broker, found.cordon.value)
     return f"broker {found.broker} is not cordoned"
+
+
+def left_to_others(broker: int, value: str) -> str:
+    """A sentence about a cordon with a value that is not ours."""
+    return (
+        f"broker {broker} stays as it is: its {CORDONED_LOG_DIRS} is {value}, set by others; "
+        f"to open it: {' '.join(way_to_open(broker))}"
+    )
 
 
 def check_uncordon(found: BrokerReading, context: RunContext) -> None:

@@ -20,6 +20,7 @@ from kreassign.executor.brokers import (
     NOT_SHOWN,
     Await,
     Blocked,
+    BrokerReading,
     Cordon,
     Finished,
     Readings,
@@ -53,6 +54,7 @@ from kreassign.operations.broker_changes import (
     forget_cordons,
     forget_decommissions,
     kept_by_maintenance,
+    left_to_others,
     may_be_maintained,
     note_cordons,
     note_decommissions,
@@ -625,9 +627,8 @@ def cancel_decommission(
         kept, noted = kept_by_maintenance(client, context, brokers), noted_cordons(context.state_dir, cluster_id)
         found = read_brokers(client, brokers).brokers
         for one in found:
-            may_be_closed = one.may_be_cordoned if one.cordon is None else is_our_cordon(one.cordon.value)
-            if one.broker in kept and may_be_closed:
-                steps.append(f"broker {one.broker} stays cordoned, since {kept[one.broker]}")
+            if one.broker in kept:  # also where it shows no cordon: it may lag
+                steps.append(_left_as_it_is(one, kept[one.broker]))
             else:
                 is_ours = one.broker in noted
                 steps.append(uncordon(confirmed_writes(client, confirm), one, context, is_ours=is_ours))
@@ -639,3 +640,12 @@ def cancel_decommission(
             f"{some_partitions(going_on)}; `kreassign doctor` says how to cancel that"
         )
     return CancelledDecommission(tuple(steps), tuple(reversed(drains)))
+
+
+def _left_as_it_is(one: BrokerReading, why: str) -> str:
+    if not one.may_be_cordoned:
+        return f"broker {one.broker} is not cordoned"
+    shown = None if one.cordon is None else one.cordon.value
+    if shown and not is_our_cordon(shown):
+        return left_to_others(one.broker, shown)
+    return f"broker {one.broker} stays {'cordoned' if shown else 'as it is'}, since {why}"
