@@ -831,6 +831,23 @@ def test_a_cordon_that_others_take_back_meanwhile_is_not_set_again(operators: Op
     assert operators.cordon == "*"
 
 
+def test_a_cancel_right_after_the_cordon_is_not_overruled(operators: Operators) -> None:
+    """No reading of the decommission has shown the cordon yet."""
+    odd, steps = OddPort(operators.rig.client), list[str]()
+
+    def cancelled(real: Real, *args: object, **named: object) -> object:
+        if operators.cordon and not steps:
+            steps.extend(operators.cancel())
+        return real(*args, **named)
+
+    odd.answer_always("list_partition_reassignments", cancelled)  # a reading begins with it
+    operators.client = cast(AdminClient, odd)
+    found = operators.decommission()
+    assert (steps, operators.cordon) == (["uncordon broker 3"], None)
+    assert "the cordon of broker 3 was taken back since" in str(found.next_step)
+    assert found.runs == ()
+
+
 def test_a_cordon_that_others_take_back_at_once_is_not_set_for_ever(operators: Operators) -> None:
     rig, odd = operators.rig, OddPort(operators.rig.client)
 

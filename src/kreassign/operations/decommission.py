@@ -362,6 +362,8 @@ class Decommissioning:
         self._since_s = 0.0
         self._closed = frozenset[int]()
         """Brokers that were seen cordoned."""
+        self._noted = frozenset[int]()
+        """Brokers whose cordon this process has noted."""
 
     def go_on(self) -> DecommissionResult:
         """Take steps until this process can do no more."""
@@ -484,31 +486,39 @@ class Decommissioning:
             due = step.brokers if isinstance(step, Cordon) else ()
             if not (brokers := tuple(broker for broker in due if broker in brokers)):
                 return None
-            if opened := sorted(self._closed.intersection(brokers)):
+            noted = noted_cordons(state_dir, cluster_id)
+            # A cancel forgets the note, also of a cordon that no reading has shown yet.
+            taken_back = self._closed | self._noted.difference(noted)
+            if opened := sorted(taken_back.intersection(brokers)):
                 return Blocked(
                     f"the cordon of {listed_brokers(opened)} was taken back since: somebody called the decommission "
                     "off, or opened it for another reason. Ask, then give the command again, which cordons it once more"
                 )
             self._steps.note(str(Cordon(brokers)))
-            noted = sorted(noted_cordons(state_dir, cluster_id).difference(brokers))
             # Others that were noted may have been opened since: a later cordon of theirs is not ours.
-            others = read_brokers(self._client, noted).brokers if noted else ()
+            elsewhere = sorted(noted.difference(brokers))
+            others = read_brokers(self._client, elsewhere).brokers if elsewhere else ()
             opened = [one.broker for one in others if one.cordon and not is_our_cordon(one.cordon.value)]
             forget_decommissions(state_dir, cluster_id, brokers)
             forget_cordons(state_dir, cluster_id, opened)
             for broker in brokers:
                 # Before it is sent: an answer that is lost leaves a cordon that is ours.
                 note_cordons(state_dir, cluster_id, (broker,))
+                self._noted |= {broker}
                 try:
                     refusal = cordon(confirmed_writes(self._client, confirm), broker)
                 except (ClusterError, ExecutionError) as error:
                     if isinstance(error, ExecutionError) or is_final(error):
-                        forget_cordons(state_dir, cluster_id, (broker,))
+                        self._forget_cordon(broker, cluster_id)
                     raise
                 if refusal is not None:
                     self._keep_open(broker, refusal)
-                    forget_cordons(state_dir, cluster_id, (broker,))
+                    self._forget_cordon(broker, cluster_id)
         return None
+
+    def _forget_cordon(self, broker: int, cluster_id: str) -> None:
+        forget_cordons(self._context.state_dir, cluster_id, (broker,))
+        self._noted -= {broker}
 
     def _drain(self, step: Drain) -> Blocked | None:
         """Plan and execute the drain; return the obstacle, if any. Raises what `make_plan` and the run raise."""
