@@ -1040,6 +1040,20 @@ def test_a_list_between_brokers_that_stay_open_is_not_refused(tmp_path: Path) ->
     assert operators.said == [str(shown.next_step)]
 
 
+def test_no_step_is_told_of_an_empty_broker_whose_cordon_is_refused(tmp_path: Path) -> None:
+    operators = Operators(TwinRig(tmp_path, [[0, 1], [1, 2]]))
+    odd = OddPort(operators.rig.client)
+
+    def refuse(real: Real, changes: dict[ConfigResource, list[ConfigChange]], **named: object) -> object:
+        is_cordon = CORDON in changes.get(BROKER, ())
+        return Batch({}, {BROKER: refusal(INVALID_CONFIG)}) if is_cordon else real(changes, **named)
+
+    odd.answer_always("incremental_alter_configs", refuse)
+    operators.client = cast(AdminClient, odd)
+    found = operators.decommission()
+    assert (found.is_finished, found.steps, operators.said) == (True, (), [])
+
+
 def test_another_run_on_the_cluster_is_not_disturbed(operators: Operators) -> None:
     """Its lease says so before anything is changed."""
     holder = ClusterLease(

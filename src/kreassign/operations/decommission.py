@@ -384,14 +384,16 @@ class Decommissioning:
                     self._wanted.refuse_unknown(found, decommissioned_here(self._context.state_dir, cluster_id))
                     self._wanted = _with_maintenance(self._client, self._wanted, found, self._context)
                 step = self._next_step(found)
+                if self._is_agreed or isinstance(step, Await):
+                    self._check_first(step, found, last)
+                    # Kafka may refuse every cordon: then another step is next.
+                    step = self._next_step(found) if isinstance(step, Cordon) else step
                 if isinstance(step, Finished):
                     ours = noted_cordons(self._context.state_dir, cluster_id).intersection(self._request.brokers)
                     note_decommissions(self._context.state_dir, cluster_id, ours)
                     forget_cordons(self._context.state_dir, cluster_id, ours)
                 if isinstance(step, Blocked | Finished) or not (self._is_agreed or isinstance(step, Await)):
                     return self._result(step if isinstance(step, Blocked | Finished) else NOT_SHOWN)
-                self._check_first(step, found, last)
-                step = self._wanted.next_step(found) if isinstance(step, Cordon) else step
                 if not isinstance(step, Cordon):  # that one is decided again, and told then
                     self._steps.note(str(step))
                 if blocked := self._take(step, found, last):
