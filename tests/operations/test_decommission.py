@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import cast
 
@@ -19,7 +20,7 @@ from kreassign.executor.journal.folder import cluster_folder, make_folder
 from kreassign.executor.lease import OFFSETS_TOPIC, ClusterLease, Held, LeaseHolder, LeasePolicy
 from kreassign.executor.maintenance.record import MaintenanceRecord
 from kreassign.executor.preflight import RunSettings, prepare
-from kreassign.model import Batch, ConfigChange, ConfigResource, NewTopic
+from kreassign.model import Batch, ConfigChange, ConfigResource, LogDirReplica, NewTopic
 from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED, INVALID_CONFIG, TOPIC_AUTHORIZATION_FAILED
 from kreassign.model.plan_facts import PlanFacts, Totals
 from kreassign.model.run import Phase, RunHistory
@@ -1082,6 +1083,29 @@ def test_replicas_without_a_known_list_do_not_block_for_ever(operators: Operator
         "broker 3 still holds t-0, t-1, though no replica list names it there, for 300 s now: it may be of a topic "
         "that this client may not see"
     )
+
+
+def test_a_brief_wait_whose_reason_alternates_is_bounded(tmp_path: Path) -> None:
+    """No list names the broker, whose directories hold another stray copy at each look."""
+    operators = Operators(TwinRig(tmp_path, [[0, 1], [1, 2]]))
+    odd, looks = OddPort(operators.rig.client), count()
+
+    def stray(real: Real, *args: object, **named: object) -> object:
+        held = real(*args, **named)
+        copy = LogDirReplica(tp(next(looks) % 2), 1, 0, is_future=False)
+        dirs = {one: tuple(replace(each, replicas=(copy,)) for each in found) for one, found in held.ok.items()}
+        return Batch({**held.ok, 3: dirs[3]}, held.failed) if 3 in dirs else held
+
+    def tell(sentence: str) -> None:
+        operators.said.append(sentence)
+        assert len(operators.said) < 50, "it waits without end"
+
+    odd.answer_always("describe_log_dirs", stray)
+    client, runs = cast(AdminClient, odd), VirtualRuns(operators.rig)
+    context = replace(operators.context(), poll_s=20.0)
+    request = DecommissionRequest((3,))
+    found = Decommissioning(client, request, context, runs, operators.rig.transport, tell).go_on()
+    assert "for 300 s now: it may be of a topic that this client may not see" in str(found.next_step)
 
 
 def test_an_only_copy_on_a_dead_broker_is_the_cause_that_is_told(operators: Operators) -> None:

@@ -470,7 +470,7 @@ class Decommissioning:
 
     def _waited(self, step: Await | Cordon, last: Step | None, late: str) -> Blocked | None:
         """Wait one poll, or before a cordon that is not the first; return Blocked, if `late`, after BRIEF_S."""
-        if step != last:
+        if _end_of(step) != _end_of(last):
             self._since_s = self._clock.monotonic_s()
         elif late and self._clock.monotonic_s() - self._since_s >= BRIEF_S:
             return Blocked(late)
@@ -594,6 +594,11 @@ class Decommissioning:
 
     def _result(self, step: Step) -> DecommissionResult:
         return DecommissionResult(tuple(self._steps.taken), tuple(self._done), step)
+
+
+def _end_of(step: Step | None) -> object:
+    """The remedy of a brief wait, whose reason may alternate; else the step itself."""
+    return (Await, step.remedy) if isinstance(step, Await) and step.remedy else step
 
 
 # --- cancelling -----------------------------------------------------------------------------------------------------
