@@ -272,8 +272,19 @@ def kept_by_maintenance(client: AdminClient, context: RunContext, brokers: Itera
         if not is_record_denied(error):
             raise
         return may_be_maintained(brokers, error)
-    found = (*known.record.brokers, *known.doubtful.brokers)
-    return {one: f"it is in maintenance, which `kreassign maintenance exit {one}` ends" for one in found}
+    entered = {**known.doubtful.brokers, **known.record.brokers}
+    return {broker: _kept_by(broker, is_cordoned=one.is_cordoned) for broker, one in entered.items()}
+
+
+def _kept_by(broker: int, *, is_cordoned: bool) -> str:
+    """Reason to leave the cordon of a broker in maintenance, whose end opens it only if maintenance cordoned it."""
+    way_out = f"`kreassign maintenance exit {broker}`"
+    if is_cordoned:
+        return f"it is in maintenance, which {way_out} ends"
+    return (
+        f"it is in maintenance, whose end leaves a cordon that was there before: give {way_out}, then "
+        f"`kreassign decommission {broker} --cancel`"
+    )
 
 
 def may_be_maintained(brokers: Iterable[int], error: Exception) -> dict[int, str]:
