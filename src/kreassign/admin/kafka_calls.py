@@ -216,6 +216,9 @@ class KafkaCalls:
                 partitions.setdefault(name, []).extend(topic.partitions)
             failed.update(page.topics.failed)
             begun, cursor = cursor, page.next_cursor
+            if begun is not None and begun.topic in topics and begun.topic not in list(page.topics):
+                # Asked for all topics, a broker goes on behind a deleted one without a word.
+                failed[begun.topic] = ClusterError(f"topic {begun.topic} was deleted while it was read page by page")
             if cursor is None:
                 break
             if begun is not None and cursor <= begun:
