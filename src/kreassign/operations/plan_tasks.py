@@ -514,7 +514,7 @@ def pose_topic(
         raise InputError(
             f"{topic[:80]!r} cannot be a topic: names have letters, digits, dots, underscores and dashes, 249 at most"
         )
-    check_new_partitions(topic, partitions)
+    check_new_partitions(topic, partitions, extra_records=1)
     problem, _ = plan_around(inputs.problem)
     if isinstance(expected, str):
         load = mean_load(problem.partitions, expected, replication_factor)

@@ -83,16 +83,16 @@ def _mean_size(partitions: Partitions, size_bytes: BytesArray, chosen: BoolArray
     return int(size_bytes[sized].mean())
 
 
-def check_new_partitions(topic: str, count: int) -> None:
+def check_new_partitions(topic: str, count: int, *, extra_records: int) -> None:
     """Raise InputError for a number of new partitions that no request creates.
 
-    A KRaft controller writes a record for each, and one for a new topic.
+    A KRaft controller writes a record for each, and `extra_records`: one for a new topic.
     """
-    if not 1 <= count < NEW_PARTITIONS_PER_REQUEST:
+    most = NEW_PARTITIONS_PER_REQUEST - extra_records
+    if not 1 <= count <= most:
         raise InputError(
-            f"topic {topic} would get {counted(count, 'new partition')}; a controller creates fewer than "
-            f"{NEW_PARTITIONS_PER_REQUEST:,} per request, so place at least one and fewer than that, and more once "
-            "they are there"
+            f"topic {topic} would get {counted(count, 'new partition')}; a controller creates at most {most:,} per "
+            "request, so place at least one and at most so many, and more once they are there"
         )
 
 
@@ -121,7 +121,7 @@ def add_partitions(problem: Problem, topic: str, total: int) -> Problem:
         raise InputError(
             f"topic {topic} has {counted(present, 'partition')} already; specify more than that, not {total}"
         )
-    check_new_partitions(topic, total - present)
+    check_new_partitions(topic, total - present, extra_records=0)
     numbers = {name: getattr(partitions, name) for name in LOADS}
     spread = {name: np.where(chosen, one * (present / total), one).astype(one.dtype) for name, one in numbers.items()}
     load = ExpectedLoad(
