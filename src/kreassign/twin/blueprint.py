@@ -173,6 +173,10 @@ class Blueprint:
         for broker_id, configs in self.broker_configs.items():
             resource = model.ConfigResource.broker(broker_id) if broker_id is not None else ALL_BROKERS
             yield from (metadata.ConfigChanged(resource, name, value) for name, value in configs.items())
+            if broker_id in self.down and metadata.CORDONED_LOG_DIRS in configs:
+                # The controller learnt of the cordon while the broker was up.
+                yield metadata.BrokerUnfenced(broker_id)
+                yield metadata.BrokerFenced(broker_id)
         for topic in self.topics:
             yield from _topic_records(topic, new_id(rng), directories, self.down)
 

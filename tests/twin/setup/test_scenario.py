@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from kreassign.errors import InputError
 from kreassign.model import TopicPartition
 from kreassign.twin import Twin
 from kreassign.twin.blueprint import BrokerPlan
+from kreassign.twin.metadata import CORDONED_LOG_DIRS
 from kreassign.twin.scenario import Scenario, parse_scenario
 
 THREE = "[[brokers]]\ncount = 3\n"
@@ -157,6 +159,13 @@ def test_brokers_that_are_down_are_out_of_every_isr_and_can_be_started() -> None
         sorted(partition.isr) == sorted(partition.replicas)
         for partition in twin.metadata.topics["t"].partitions.values()
     )
+
+
+def test_a_cordon_of_a_broker_that_is_down_is_known_to_the_controller() -> None:
+    blueprint = scenario(f"{THREE}[[brokers]]\ndown = true\n").blueprint
+    twin = Twin(replace(blueprint, broker_configs={3: {CORDONED_LOG_DIRS: "*"}}))
+    broker = twin.metadata.brokers[3]
+    assert (broker.cordon, broker.fenced, twin.is_running(3)) == ("*", True, False)
 
 
 def test_what_shall_break_is_read_and_refused_by_those_who_break_it() -> None:

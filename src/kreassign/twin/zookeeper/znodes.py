@@ -399,7 +399,7 @@ class ZooKeeperLog(metadata.MetadataLog):
             raise InputError("this ZooKeeper has another active controller; end that twin first")
         if self.cache.topics or self.cache.configs:
             for record in self._blueprint.records(seeded_random(self._blueprint.cluster_id)):
-                if isinstance(record, metadata.BrokerRegistered | metadata.BrokerUnfenced):
+                if isinstance(record, metadata.BrokerRegistered | metadata.BrokerUnfenced | metadata.BrokerFenced):
                     yield record
             yield from self.cache.records()
 
