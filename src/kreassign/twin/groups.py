@@ -115,6 +115,8 @@ def _subscription(metadata: bytes) -> set[str] | None:
     topics: set[str] = set()
     try:
         (count,) = struct.unpack_from(">i", metadata, 2)
+        if count < 0:
+            return None
         start = 6
         for _ in range(count):
             (length,) = struct.unpack_from(">h", metadata, start)

@@ -224,8 +224,9 @@ def forget(asked: Twin, *topics: str) -> tuple[int, list[int]]:
         (struct.pack(">hihh", 0, 2, -2, 0), GROUP_SUBSCRIBED_TO_TOPIC),
         (struct.pack(">hih2s", 0, 1, 2, b"\xff\xff"), GROUP_SUBSCRIBED_TO_TOPIC),
         (b"", GROUP_SUBSCRIBED_TO_TOPIC),
+        (struct.pack(">hi", 0, -1), GROUP_SUBSCRIBED_TO_TOPIC),
     ],
-    ids=["a topic", "a name that breaks off", "a name of no length", "no text", "nothing"],
+    ids=["a topic", "a name that breaks off", "a name of no length", "no text", "nothing", "a negative count"],
 )
 def test_offsets_of_what_a_member_may_consume_are_kept(metadata: bytes, of_payments: int) -> None:
     asked = twin({"orders": [[0]], "payments": [[0]]})
