@@ -113,19 +113,23 @@ def test_what_was_kept_elsewhere_is_not_shown_where_it_is_wrong(key: str, secret
 
 @pytest.mark.parametrize(
     "secret",
-    ["pa55-word\n", " \tpa55-word ", "pa55" * 20, "pa55" * 50_000, "pa55'\\\n\"x", "pa55\tü" * 20],
-    ids=["line", "blanks", "long", "endless", "quotes", "escapes"],
+    [
+        *("pa55-word\n", " \tpa55-word ", "pa55" * 20, "pa55" * 50_000, "pa55'\\\n\"x", "pa55\tü" * 20),
+        *("pa55'" * 20, f"""pa55\\'{"pa55" * 20}\""""),
+    ],
+    ids=["line", "blanks", "long", "endless", "quotes", "escapes", "apostrophes", "early and late quote"],
 )
+@pytest.mark.parametrize("before", ["", '"'], ids=["alone", "after a quote"])
 @pytest.mark.parametrize(
     "key", ["request.timeout.ms", "security.protocol", "sasl.mechanism", "ssl.truststore.type", "ssl.enabled.protocols"]
 )
-def test_no_form_of_what_was_kept_elsewhere_is_shown(key: str, secret: str, tmp_path: Path) -> None:
+def test_no_form_of_what_was_kept_elsewhere_is_shown(key: str, before: str, secret: str, tmp_path: Path) -> None:
     """Values are trimmed, quoted and shortened before they are shown as wrong; files of one value end a line."""
     (tmp_path / "password").write_text(secret, encoding="utf-8")
     protocol = "SSL" if key.startswith("ssl.") else "SASL_SSL"
     properties = declared(bootstrap_servers="b", security_protocol=protocol, sasl_jaas_config="x")
     with pytest.raises(InputError) as refused:
-        client_settings(properties | {key: f"${{dir:{tmp_path}:password}}"})
+        client_settings(properties | {key: f"{before}${{dir:{tmp_path}:password}}"})
     assert "[hidden]" in str(refused.value)
     assert "pa55" not in "".join(traceback.format_exception(refused.value)).lower()
 

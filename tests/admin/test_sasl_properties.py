@@ -200,7 +200,12 @@ def test_a_login_that_says_nothing_is_told_both_ways(options: str) -> None:
 @pytest.mark.parametrize("odd", ["inf", "nan", "x", "1e999"])
 def test_a_claim_that_is_no_number_is_refused(odd: str) -> None:
     said = oauth_refusal(f'unsecuredLoginStringClaim_sub="a" unsecuredLoginNumberClaim_n="{odd}"')
-    assert "an option of the unsecured login of sasl.jaas.config is not a number" in said
+    assert said.endswith("unsecuredLoginNumberClaim_n of sasl.jaas.config is not a number")
+
+
+def test_an_odd_lifetime_is_refused_by_the_name_of_its_option() -> None:
+    said = oauth_refusal('unsecuredLoginStringClaim_sub="a" unsecuredLoginLifetimeSeconds="pa55"')
+    assert said.endswith("unsecuredLoginLifetimeSeconds of sasl.jaas.config is not a number")
 
 
 # Kerberos

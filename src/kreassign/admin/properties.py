@@ -79,12 +79,18 @@ class ResolvedProperties(NamedTuple):
 
     def without_secrets(self, text: str) -> str:
         """Return the text with the replaced values hidden, also where a message quotes one or shows its beginning."""
-        whole = {form for secret in self.secrets for form in (secret, repr(secret)[1:-1])}
+        whole = {form for secret in self.secrets for form in (secret, *_quoted(secret))}
         longest = _LONGEST_BEGINNING + 1
         cut = {f"{form[:end]}…" for form in whole for end in range(_SHORTEST_SECRET, min(len(form), longest))}
         for form in sorted(whole | cut, key=len, reverse=True):
             text = text.replace(form, f"{_HIDDEN}…" if form in cut else _HIDDEN)
         return text
+
+
+def _quoted(text: str) -> tuple[str, str]:
+    """The text as `repr` shows it within others, which decide whether its apostrophes are escaped."""
+    escaped = repr(f'"{text}')[2:-1]
+    return escaped, escaped.replace("\\'", "'")
 
 
 def resolve_references(

@@ -282,13 +282,15 @@ def _unsecured(login: LoginModule) -> settings.UnsecuredToken:
     """An unsigned token: Kafka's default, for tests against brokers that accept any token."""
     options = login.options
     claims: dict[str, str | float | tuple[str, ...]] = {}
+    option = ""
     try:
-        for key, value in options.items():
-            if (found := _CLAIM.fullmatch(key)) is not None:
+        for option, value in options.items():
+            if (found := _CLAIM.fullmatch(option)) is not None:
                 claims[found[2]] = _claim(found[1], value)
-        lifetime_s = parse_whole(options.get("unsecuredLoginLifetimeSeconds", "3600"), least=1)
-    except ValueError as error:
-        raise InputError(f"an option of the unsecured login of sasl.jaas.config is not a number: {error}") from None
+        option = "unsecuredLoginLifetimeSeconds"
+        lifetime_s = parse_whole(options.get(option, "3600"), least=1)
+    except ValueError:
+        raise InputError(f"{shortened(option)} of sasl.jaas.config is not a number") from None
     principal = options.get("unsecuredLoginPrincipalClaimName", "").strip() or "sub"
     if {"iat", "exp"} & claims.keys() or not claims.get(principal):
         raise InputError(
@@ -305,7 +307,7 @@ def _claim(kind: str, text: str) -> str | float | tuple[str, ...]:
     if kind == "Number":
         number = float(text)
         if not math.isfinite(number):
-            raise ValueError(shortened(text))
+            raise ValueError("it is not finite")
         return number
     return tuple(text[1:].split(text[0])) if len(text) > 1 else ()
 
