@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.errors import ExecutionError, InputError, JournalDamaged
+from kreassign.errors import ExecutionError, InputError, JournalDamaged, JournalLocked
 from kreassign.executor.events import Event, HoldRequested, StopRequested, ThrottleIntended
 from kreassign.executor.history.run_history import (
     UnreadableJournal,
@@ -335,26 +335,43 @@ def test_a_journal_on_a_full_disk_is_not_set_aside(tmp_path: Path) -> None:
     assert path.is_file()
 
 
-def test_a_run_waits_until_its_disk_has_room(tmp_path: Path) -> None:
+def test_a_file_that_cannot_grow_on_a_disk_with_room_ends_a_run(tmp_path: Path) -> None:
     path = written(tmp_path, WHOLE[0])
     program = (
-        "from resource import RLIMIT_FSIZE, getrlimit, setrlimit\n"
+        "from resource import RLIMIT_FSIZE, setrlimit\n"
         "import signal\n"
+        "from kreassign.errors import JournalDamaged\n"
         "from kreassign.executor.journal import Journal\n"
         "from tests.executor.run_events import WHOLE\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "told, room = [], getrlimit(RLIMIT_FSIZE)\n"
-        "def follow(hindrance):\n"
-        "    told.append(hindrance)\n"
-        "    if len(told) == 2: setrlimit(RLIMIT_FSIZE, room)\n"
-        "with Journal.resume(Path(sys.argv[1]), 'cluster-1')[0] as journal:\n"
-        "    journal.on_lock = follow\n"
-        "    setrlimit(RLIMIT_FSIZE, (4_000, room[1]))\n"
-        "    for event in WHOLE[1:]: journal.append(event)\n"
-        "print(*told, sep='\\n')"
+        "journal, _ = Journal.resume(Path(sys.argv[1]), 'cluster-1')\n"
+        "journal.on_lock = lambda hindrance: sys.exit(f'it waits: {hindrance}')\n"
+        "setrlimit(RLIMIT_FSIZE, (4_000, 4_000))\n"
+        "try: journal.append(WHOLE[1])\n"
+        "except JournalDamaged as error: print(error)"
     )
-    told = run_program(path, program).splitlines()
-    assert read_events(path) == WHOLE
+    assert run_program(path, program).startswith(f"{path} cannot be written: disk I/O error. Nothing more is sent")
+
+
+def test_a_run_waits_until_its_disk_has_room(tmp_path: Path) -> None:
+    path = written(tmp_path, WHOLE[0])
+    stops = tuple(map(StopRequested, range(5, 405)))
+    told: list[str] = []
+    with Journal.resume(path, "cluster-1")[0] as journal:
+
+        def allow_pages(most: int) -> None:
+            journal._connection.execute(f"PRAGMA max_page_count = {most}")
+
+        def follow(hindrance: JournalLocked | None) -> None:
+            told.append(str(hindrance))
+            if len(told) == 2:
+                allow_pages(1_000)
+
+        journal.on_lock = follow
+        allow_pages(1)  # SQLite takes the present number if that is larger
+        for event in stops:
+            journal.append(event)
+    assert read_events(path) == (WHOLE[0], *stops)
     assert told[0] == told[1]
     assert told[0].startswith(f"{path} cannot be written: ")
     assert told[0].endswith("Make room on its disk; what was written is kept")

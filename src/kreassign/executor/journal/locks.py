@@ -26,15 +26,31 @@ def is_lock(error: BaseException) -> bool:
     return code is not None and code & _PRIMARY in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
 
 
-_NO_ROOM = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE})
+_NO_ROOM = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE})
 """Codes of SQLite where a file could not grow, of a reader too: that is no damage."""
+
+_LEAST_ROOM_BYTES = 1_000_000
+"""With less room a disk counts as full."""
+
+
+def _is_full(path: Path, error: BaseException) -> bool:
+    """True if SQLite gave up because the disk of the journal has no room."""
+    code = getattr(error, "sqlite_errorcode", None)
+    if code != sqlite3.SQLITE_IOERR_WRITE:
+        return code in _NO_ROOM
+    # A broken disk and a file that may not grow have this code, too; only the disk itself shows which it is.
+    try:
+        disk = os.statvfs(path.parent)
+    except OSError:
+        return False
+    return disk.f_bavail * disk.f_frsize < _LEAST_ROOM_BYTES
 
 
 def hindered(path: Path, doing: str, error: BaseException) -> JournalLocked | None:
     """Error for a journal that can be read and written again once others let it, or there is room; else None."""
     if is_lock(error):
         return _locked(path, doing)
-    if getattr(error, "sqlite_errorcode", None) in _NO_ROOM:
+    if _is_full(path, error):
         return JournalFull(f"{path} cannot be {doing}: {error}", "Make room on its disk; what was written is kept")
     return None
 
