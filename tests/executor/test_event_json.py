@@ -11,7 +11,9 @@ from kreassign.executor.journal.file import KINDS, event_from_json, event_to_jso
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride
 from kreassign.model import ConfigResource
 from kreassign.model.cluster import ResourceType
-from kreassign.model.pace import Pace, PaceChange
+from kreassign.model.pace import Cap, EndpointKind, Limit, Measure, Pace, PaceChange
+from kreassign.model.text import LARGEST_AMOUNT, LARGEST_ID
+from kreassign.model.throttle import AdaptiveThrottle, BrokerCapacity, BrokerRate, ThrottleRates
 from tests.executor.run_events import OVERRIDES, WHOLE
 from tests.model.test_odd_fields import ODD_JSON, with_odd_json
 
@@ -20,6 +22,17 @@ RESERVES = st.floats(0, 1, exclude_max=True)
 for kind, reserves in ((Pace, RESERVES), (PaceChange, st.none() | RESERVES)):
     any_fields = {one.name: ... for one in fields(kind)}
     st.register_type_strategy(kind, st.builds(kind, **(any_fields | {"disk_reserve": reserves})))
+LIMITS = st.none() | st.integers(1)
+IDS, RATES = st.integers(0, LARGEST_ID), st.integers(max_value=LARGEST_AMOUNT)
+for kind, bounded in (
+    (Cap, {"moves": LIMITS, "size_bytes": LIMITS}),
+    (Limit, {"end": st.sampled_from(EndpointKind), "measure": st.sampled_from(Measure), "at_most": LIMITS}),
+    (BrokerCapacity, {"broker": IDS, "bytes_per_s": RATES}),
+    (AdaptiveThrottle, {"capacity_bytes_per_s": RATES, "per_broker": ..., "floor_bytes_per_s": st.none() | RATES}),
+    (BrokerRate, {"broker": IDS, "bytes_per_s": st.none() | RATES}),
+    (ThrottleRates, {"bytes_per_s": st.none() | RATES, "per_broker": ..., "adaptive": ...}),
+):
+    st.register_type_strategy(kind, st.builds(kind, **bounded))
 QUERIES = st.lists(st.builds(ClientQuery, bound=st.floats(allow_nan=False)), min_size=1).map(tuple)
 COMMANDS = st.lists(st.text(), min_size=1).map(tuple)
 st.register_type_strategy(
