@@ -95,6 +95,12 @@ def test_a_plan_that_was_not_run_is_said_in_one_line(terminal: Terminal) -> None
     said = f"{current} does not describe the cluster, where 2 replica lists are not as it says"
     assert said in result.stderr
     assert "replan" not in result.stderr
+    wrong = {one["partition"]: [1, 3] if one is lists[0] else now[one["partition"]] for one in lists}
+    current.write_text(
+        json.dumps({"version": 1, "partitions": [{**one, "replicas": wrong[one["partition"]]} for one in lists]})
+    )
+    result = terminal.ask_cluster("run", plan, "--yes", "--expect-current", current)
+    assert f"{current} does not describe the cluster, where 1 replica list is not as it says" in result.stderr
 
 
 def test_verify_exits_by_whether_the_cluster_matches_plan_or_run(terminal: Terminal) -> None:
