@@ -18,6 +18,7 @@ from kreassign.planner.tasks.placement import (
     ExpectedLoad,
     add_partitions,
     add_topic,
+    check_new_partitions,
     mean_load,
     placed_lists,
     with_new_partitions,
@@ -139,3 +140,10 @@ def test_on_random_clusters_nothing_moves_and_brokers_get_no_less_even(seed: int
     by_chance = evaluate(new, replace(found, replicas=worse.replicas))
     misses = [sum(abs(one.amount) for one in each.misses() if one.goal == "replicas") for each in (judged, by_chance)]
     assert misses[0] <= misses[1]
+
+
+@pytest.mark.parametrize(("count", "extra_records"), [(10_000, 0), (9_999, 1)], ids=["present topic", "new topic"])
+def test_as_many_partitions_as_a_controller_creates_may_be_placed(count: int, extra_records: int) -> None:
+    check_new_partitions("t", count, extra_records=extra_records)
+    with pytest.raises(InputError, match=f"creates at most {count:,} per request"):
+        check_new_partitions("t", count + 1, extra_records=extra_records)
