@@ -24,7 +24,7 @@ for kind, reserves in ((Pace, RESERVES), (PaceChange, st.none() | RESERVES)):
     st.register_type_strategy(kind, st.builds(kind, **(any_fields | {"disk_reserve": reserves})))
 LIMITS = st.none() | st.integers(1)
 IDS, RATES = st.integers(0, LARGEST_ID), st.integers(max_value=LARGEST_AMOUNT)
-for kind, bounded in (
+for checked, bounds in (
     (Cap, {"moves": LIMITS, "size_bytes": LIMITS}),
     (Limit, {"end": st.sampled_from(EndpointKind), "measure": st.sampled_from(Measure), "at_most": LIMITS}),
     (BrokerCapacity, {"broker": IDS, "bytes_per_s": RATES}),
@@ -32,7 +32,7 @@ for kind, bounded in (
     (BrokerRate, {"broker": IDS, "bytes_per_s": st.none() | RATES}),
     (ThrottleRates, {"bytes_per_s": st.none() | RATES, "per_broker": ..., "adaptive": ...}),
 ):
-    st.register_type_strategy(kind, st.builds(kind, **bounded))
+    st.register_type_strategy(checked, st.builds(checked, **bounds))
 QUERIES = st.lists(st.builds(ClientQuery, bound=st.floats(allow_nan=False)), min_size=1).map(tuple)
 COMMANDS = st.lists(st.text(), min_size=1).map(tuple)
 st.register_type_strategy(
