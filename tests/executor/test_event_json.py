@@ -18,6 +18,7 @@ from tests.executor.run_events import OVERRIDES, WHOLE
 from tests.model.test_odd_fields import ODD_JSON, with_odd_json
 
 st.register_type_strategy(ConfigResource, st.builds(ConfigResource, st.sampled_from(ResourceType), st.text()))
+st.register_type_strategy(float, st.floats(allow_nan=False))  # NaN is not equal to itself
 RESERVES = st.floats(0, 1, exclude_max=True)
 for kind, reserves in ((Pace, RESERVES), (PaceChange, st.none() | RESERVES)):
     any_fields = {one.name: ... for one in fields(kind)}
