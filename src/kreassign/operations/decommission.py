@@ -652,8 +652,10 @@ def cancel_decommission(
             forget_cordons(context.state_dir, cluster_id, (one.broker,))
         forget_decommissions(context.state_dir, cluster_id, brokers)
     if going_on := sorted({name for one in found for name in one.leaving}):
+        others = ", ".join(one for one in unfinished if one not in drains)
+        by = f"maybe by run {others}, which is no drain of it" if others else "by no run of this state directory"
         steps.append(
-            f"still on the way off {listed_brokers(brokers)}, by no run of this state directory: "
+            f"still on the way off {listed_brokers(brokers)}, {by}: "
             f"{some_partitions(going_on)}; `kreassign doctor` says how to cancel that"
         )
     return CancelledDecommission(tuple(steps), tuple(reversed(drains)))

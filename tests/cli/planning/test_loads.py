@@ -274,7 +274,9 @@ def test_old_loads_are_called_stale_and_refused_if_required(
     assert not [line for line in lines if len(line) > 80 and str(tmp_path) not in line]
     refused = plan("--data", data, "--require-load", max_age="24h")
     assert refused.exit_code == 2
-    assert re.search(r"the loads are \d+ hours old; collect samples .* or allow it with --max-load-age", refused.stderr)
+    assert re.search(
+        r"the loads are [\d,]+ hours old; collect samples .* or allow it with --max-load-age", refused.stderr
+    )
     one = LoadBasis("mean", TAKEN_MS, 6)
     assert [one.is_stale(TAKEN_MS + 60_000, age_s) for age_s in (60, 59, None)] == [False, True, False]
 
