@@ -236,3 +236,27 @@ def test_a_rack_that_went_broker_by_broker_stops_all_on_every_kafka() -> None:
     assert watched.runs == []
     (many,) = (one for one in watched.memory.open if one.name.kind is Kind.MANY_GONE)
     assert "and with them all of rack r0" in many.seen
+
+
+def test_growth_that_copies_hide_closes_no_finding() -> None:
+    """It grows by 40 GB an hour, told and proposed at 70% as full within hours, when others move a partition."""
+
+    def world(now_s: float) -> Observation:
+        seen = cluster(0, LISTS, used={3: min(0.72, 0.46 + 0.04 * now_s / HOUR)})
+        moves = frozenset({seen.placed[0].topic_partition}) if now_s >= 6.5 * HOUR else frozenset()
+        return replace(seen, moves_of_others=Known(moves))
+
+    watched = Watched("[disk-fills]\nlevel = 'propose'\nurgent-within = '12h'\n", world)
+    watched.watch(6.5 * HOUR, every_s=300)
+    before = watched.memory.findings[FULL_3]
+    assert (before.state, before.urgent_ms is not None) == (State.PROPOSED, True)
+    watched.watch(3 * HOUR, every_s=300)
+    after = watched.memory.findings[FULL_3]
+    assert (after.state, after.proposal) == (State.PROPOSED, before.proposal)
+    assert not [one for one in watched.messages if one.is_over]
+
+
+def test_a_disk_seen_for_the_first_time_is_not_said_to_stay() -> None:
+    watched = Watched("[disk-fills]\n", lambda _: cluster(0, LISTS, used={3: 0.82}))
+    watched.look()
+    assert watched.memory.findings[FULL_3].seen == "it is 82% full, its growth is not known"

@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from kreassign.autopilot.events import CLUSTER, Name, Result
 from kreassign.autopilot.followers import sees_slow, slow_broker
-from kreassign.autopilot.growth import growths_of, use_of
+from kreassign.autopilot.growth import GROWN_OVER_MS, NO_GROWTH, growths_of, use_of
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import MOST_REPLACED, OFTEN, OUTAGES_KEPT, UNBEGUN, Memory
 from kreassign.autopilot.observation import Observation, Unknown, last_copies
@@ -255,15 +255,16 @@ def _disk_fills(look: Look) -> Iterator[Symptom]:
             subject = f"broker {broker}:{one.path}"
             share = use.used_bytes / use.total_bytes
             growth, free = growths[broker, one.path], use.total_bytes - use.used_bytes
-            left_s = growth.hours_for(free) * 3600
+            left_s = NEVER_S if growth is None else growth.hours_for(free) * 3600
             least = policy.tell_share - (CLOSED_BELOW if subject in states else 0)
             due_share = policy.propose_share - (CLOSED_BELOW if states.get(subject) is State.PROPOSED else 0)
             if share < least and left_s > policy.tell_within:
                 continue
             is_urgent = share >= policy.urgent_share or left_s <= policy.urgent_within
             is_due = share >= due_share or is_urgent
-            soon = f", {growth.text_for(free)}" if left_s < NEVER_S else ", and does not grow"
-            seen = f"it is {share:.0%} full{soon}"
+            steady = "its growth is not known" if growth is None else "and does not grow"
+            soon = steady if growth is None or left_s == NEVER_S else growth.text_for(free)
+            seen = f"it is {share:.0%} full, {soon}"
             usual = patience(Kind.DISK_FILLS, look.policy)
             yield Symptom(subject, seen, *(usual if is_due else usual._replace(propose_s=NEVER_S)), is_urgent=is_urgent)
 
@@ -282,7 +283,8 @@ def relief_bytes(look: Look, broker: int, path: str) -> int:
     if use is None:
         raise InputError(f"nobody knows what {path} of broker {broker} holds")
     policy = look.policy.disk_fills
-    grown = growths_of(look)[broker, path].bytes_per_hour * policy.tell_within / 3600
+    growth = growths_of(look)[broker, path] or NO_GROWTH  # by its share alone where it is not known
+    grown = growth.bytes_per_hour * policy.tell_within / 3600
     by_share = (policy.tell_share - EASED_BELOW) * use.total_bytes
     by_growth = use.total_bytes / (1 + grown / max(1, use.used_bytes))
     return max(0, use.used_bytes - round(max(0.0, min(by_share, by_growth))))
@@ -396,7 +398,8 @@ def fullest_brokers(look: Look) -> tuple[Fullest, Fullest] | None:
         for use in (use_of(broker, one) for one, *_ in disks(dirs, HELD)):
             if use is not None:
                 held[broker] += use.used_bytes
-                ahead[broker] += use.used_bytes + round(24 * growths[broker, use.path].bytes_per_hour)
+                grown = growths[broker, use.path] or NO_GROWTH
+                ahead[broker] += use.used_bytes + round(24 * grown.bytes_per_hour)
                 room[broker] += use.total_bytes
     if len(room) < 2:
         return None
@@ -444,12 +447,19 @@ def _leaders(look: Look) -> Iterator[Symptom]:
 
 
 def _sees_use(look: Look, subject: str) -> str | None:
-    """A directory that is offline, or whose file system has no known size, may be as full as before."""
+    """A directory that is offline, whose file system has no known size, or whose growth is not known may fill still."""
     if blind := sees_directory(look, subject):
         return blind
-    dirs = dict(look.now.directories()).get(Name(Kind.DISK_FILLS, subject).broker, ()) if subject else ()
-    own = (one for one in dirs if one.path == subject.partition(":")[2])
-    return f"{subject} did not report its use" if any(use_of(0, one) is None for one in own) else None
+    if not subject:
+        return None
+    broker, path = Name(Kind.DISK_FILLS, subject).broker, subject.partition(":")[2]
+    own = [one for one in dict(look.now.directories()).get(broker, ()) if one.path == path]
+    if any(use_of(broker, one) is None for one in own):
+        return f"{subject} did not report its use"
+    if own and growths_of(look)[broker, path] is None:
+        over = format_seconds(GROWN_OVER_MS / 1000)
+        return f"growth of {subject} is not known since copies, or since it looked first: that takes {over}"
+    return None
 
 
 def _sees_all_directories(look: Look, subject: str) -> str | None:

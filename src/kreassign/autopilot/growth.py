@@ -52,10 +52,10 @@ def use_of(broker: int, log_dir: LogDir) -> DiskUse | None:
     return DiskUse(broker, log_dir.path, log_dir.total_bytes - log_dir.usable_bytes, log_dir.total_bytes)
 
 
-def growths_of(look: Look) -> Mapping[tuple[int, str], Growth]:
-    """Growth of each directory of a look, by broker and path."""
+def growths_of(look: Look) -> Mapping[tuple[int, str], Growth | None]:
+    """Growth of each directory of a look that reports its use, by broker and path; None where it is not known."""
     past = past_uses(look.memory, since_ms=_moved_until(look))
-    found: dict[tuple[int, str], Growth] = defaultdict(lambda: NO_GROWTH)
+    found: dict[tuple[int, str], Growth | None] = {}
     for broker, dirs in look.now.directories():
         for use in (use_of(broker, one) for one in dirs):
             if use is not None:
@@ -85,15 +85,15 @@ def past_uses(memory: Memory, since_ms: float) -> Mapping[tuple[int, str], list[
     return found
 
 
-def growth_of(use: DiskUse, past: Sequence[tuple[int, int]], at_ms: int) -> Growth:
-    """Growth of a directory since the first measurement that counts; none where none is old enough.
+def growth_of(use: DiskUse, past: Sequence[tuple[int, int]], at_ms: int) -> Growth | None:
+    """Growth of a directory since the first measurement that counts; None where none is old enough.
 
     The median of what was added from measurement to measurement counts where it is less than the mean: what was moved
     there at once does not go on.
     """
     old = [index for index, (then_ms, _) in enumerate(past) if at_ms - then_ms >= GROWN_OVER_MS]
     if not old:
-        return NO_GROWTH
+        return None
     points = [*past[old[-1] :], (at_ms, use.used_bytes)]
     steps = [
         (after - before) / (after_ms - before_ms) * HOUR_MS

@@ -147,7 +147,7 @@ def _ended(event: RunEnded) -> tuple[str, str]:
 
 
 GONE_TEXT = "it is not seen any more"
-UNSURE_TEXT = "what shows it could not be read, or shows nothing for too short a time"
+UNSURE_TEXT = "what shows it could not be read, is not known since copies, or shows nothing for too short a time"
 
 TEXTS: Mapping[type[Event], Callable[[Any], tuple[str, str]]] = MappingProxyType({
     FindingMoved: lambda one: (f"{one.state}: {one.seen}", one.why),
