@@ -260,3 +260,16 @@ def test_a_disk_seen_for_the_first_time_is_not_said_to_stay() -> None:
     watched = Watched("[disk-fills]\n", lambda _: cluster(0, LISTS, used={3: 0.82}))
     watched.look()
     assert watched.memory.findings[FULL_3].seen == "it is 82% full, its growth is not known"
+
+
+def test_growth_of_some_brokers_alone_closes_no_band() -> None:
+    """Broker 3 is fullest and grows as the others do, but it catches up, so that its growth is not known."""
+
+    def world(now_s: float) -> Observation:
+        grown = 0.008 * now_s / HOUR
+        return lagging(cluster(0, LISTS, used={**dict.fromkeys(range(9), 0.42 + grown), 3: 0.75 + grown}))
+
+    watched = Watched("[band-left]\n", world)
+    watched.memory = replace(watched.memory, outages=(Outage(3, -5, -4),))
+    watched.watch(10 * HOUR, every_s=300)
+    assert [one for one in watched.messages if one.name == Name(Kind.BAND_LEFT, "cluster")]

@@ -391,18 +391,22 @@ class Fullest(NamedTuple):
 def fullest_brokers(look: Look) -> tuple[Fullest, Fullest] | None:
     """The fullest broker now, and as it will be in 24 hours by its growth and that of the others; None for under two.
 
-    Kafka reports what is held, not what comes in: the peak of tomorrow is that of a growth in a straight line.
+    Kafka reports what is held, not what comes in: the peak of tomorrow is that of a growth in a straight line. While
+    the growth of any directory is not known, tomorrow is taken to be as now: growth of some alone would shift the mean.
     """
     growths, held, ahead, room = growths_of(look), Counter[int](), Counter[int](), Counter[int]()
+    unknown = False
     for broker, dirs in look.now.directories():
         for use in (use_of(broker, one) for one, *_ in disks(dirs, HELD)):
             if use is not None:
                 held[broker] += use.used_bytes
-                grown = growths[broker, use.path] or NO_GROWTH
-                ahead[broker] += use.used_bytes + round(24 * grown.bytes_per_hour)
+                growth = growths[broker, use.path]
+                unknown = unknown or growth is None
+                ahead[broker] += use.used_bytes + round(24 * (growth or NO_GROWTH).bytes_per_hour)
                 room[broker] += use.total_bytes
     if len(room) < 2:
         return None
+    ahead = held if unknown else ahead
     means = [sum(one.values()) / sum(room.values()) for one in (held, ahead)]
     now, then = (
         {one: each[one] / room[one] / (mean or 1.0) for one in room}
