@@ -45,6 +45,18 @@ def test_replay_proposes_a_disk_by_its_share() -> None:
         assert list(replay(events, parse_policy("[disk-fills]\nlevel = 'act'", "p")).acts) == acts
 
 
+def test_a_proposal_for_approval_keeps_no_other_from_its_plan() -> None:
+    disk, failed = Name(Kind.DISK_FILLS, "broker 1:/d0"), Name(Kind.DIRECTORY_FAILED, "broker 2:/d1")
+    moved = [FindingMoved(0, one, State.SEEN, "it is there", "seen") for one in (disk, failed)]
+    looks = [Looked(one * 300_000) for one in range(1, 40)]
+    policy = parse_policy(
+        "[disk-fills]\nlevel = 'ask'\n[directory-failed]\nlevel = 'act'\n[approvals]\nallowed-signers = 'ops'\n", "p"
+    )
+    played = replay([*moved, *looks], policy)
+    assert [one.name for one in played.acts][:1] == [failed]
+    assert "no signature has been read" in played.not_repaired[disk]["approvals"]
+
+
 def test_two_policies_differ_in_lines() -> None:
     policies = (parse_policy(text, "p") for text in (ACT, "[runs]\nthrottle = '1MB/s'"))
     assert list(differences(*policies)) == [

@@ -50,6 +50,13 @@ def test_a_replay_over_snapshots_says_what_kept_a_repair(snapshots: Path) -> Non
     assert "budget" in played.not_repaired[GONE_3]
 
 
+def test_a_replay_over_snapshots_waits_for_signatures(snapshots: Path) -> None:
+    signed = "[broker-gone]\nlevel = 'ask'\n[approvals]\nallowed-signers = 'ops'\n"
+    played = replayed_by_tables(snapshots, parse_policy(signed, "policy.toml"))
+    assert played.acts == ()
+    assert "no signature has been read" in played.not_repaired[GONE_3]["approvals"]
+
+
 def test_a_replay_of_a_cluster_without_snapshots_is_refused(snapshots: Path) -> None:
     with pytest.raises(InputError, match="choose with --of one of the clusters in"):
         replayed_by_tables(snapshots, parse_policy("[care]", "policy.toml"), "another")

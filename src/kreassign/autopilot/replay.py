@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from kreassign.autopilot.core import PlanRepair, RunRepair, tick
 from kreassign.autopilot.events import (
+    ApprovalAsked,
     BrokerCame,
     BrokerWent,
     Event,
@@ -33,8 +34,8 @@ from kreassign.autopilot.gates import Case, closed_gates
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Finding, Memory, remember
 from kreassign.autopilot.observation import Absent, Known, Observation
-from kreassign.autopilot.policy import Kind, Policy
-from kreassign.autopilot.symptoms import NEVER_S, Look, Symptom, patience_with
+from kreassign.autopilot.policy import Kind, Level, Policy
+from kreassign.autopilot.symptoms import NEVER_S, Look, Symptom, level_of, patience_with
 
 FACTS = BrokerWent | BrokerCame | OthersMoved | TurnedOff | TurnedOn | Silenced | WentOn
 """Events that hold whatever the policy is."""
@@ -80,7 +81,7 @@ def replay(events: Sequence[Event], policy: Policy) -> Replayed:
         memory = decision.memory
         match decision.order:
             case PlanRepair(name):
-                memory = remember(memory, _planned(name, at_ms, _cost(costs, name, at_ms)))
+                memory = proposed(memory, _planned(name, at_ms, _cost(costs, name, at_ms)), policy)
             case RunRepair(name, _, at_any_time):
                 cost = _cost(costs, name, at_ms)
                 memory = remember(memory, RunBegan(at_ms, name, "replayed", cost or 0, (), at_any_time))
@@ -92,6 +93,13 @@ def replay(events: Sequence[Event], policy: Policy) -> Replayed:
             case = Case(finding, shown[finding.name], *Look(now, memory, policy))
             closed[finding.name] = closed_gates(case) or {"age": "the journal ends before"}
     return Replayed(events[0].at_ms, events[-1].at_ms, tuple(acts), closed)
+
+
+def proposed(memory: Memory, planned: Planned, policy: Policy) -> Memory:
+    """The memory after a plan, and after its request for approval: without one it would be planned at each look."""
+    memory = remember(memory, planned)
+    is_asked = level_of(planned.name, policy) is not Level.ASK or memory.findings[planned.name].asked is not None
+    return memory if is_asked else remember(memory, ApprovalAsked(planned.at_ms, planned.name, "replayed"))
 
 
 def _planned(name: Name, at_ms: int, cost: int | None) -> Planned:

@@ -21,7 +21,7 @@ from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Memory, remember
 from kreassign.autopilot.observation import Absent, Asked, Known, Observation, Unknown
 from kreassign.autopilot.policy import Kind, Policy
-from kreassign.autopilot.replay import Replayed, WouldAct
+from kreassign.autopilot.replay import Replayed, WouldAct, proposed
 from kreassign.autopilot.symptoms import Look
 from kreassign.errors import IllegalPlan, Infeasible, InputError
 from kreassign.executor.maintenance.record import Entered
@@ -58,7 +58,8 @@ def replayed_by_tables(data: Path | str, policy: Policy, cluster_id: str | None 
         until_ms = taken_ms + 1 if after is None else min(int(after["taken_ms"]), taken_ms + SHOWN_MS)
         seen = observed(snapshot)
         for at_ms in range(taken_ms, until_ms, LOOK_MS):
-            played.look(snapshot, _at(seen, at_ms))
+            seen = _at(seen, at_ms)  # with what the last look computed
+            played.look(snapshot, seen)
     return Replayed(int(taken[0]["taken_ms"]), int(taken[-1]["taken_ms"]), tuple(played.acts), played.closed)
 
 
@@ -103,7 +104,7 @@ class _Play:
         except (InputError, Infeasible, IllegalPlan) as error:
             self._note(NotPlanned(now.at_ms, name, f"no plan repairs it: {error_text(error)}"))
         else:
-            self._note(planned)
+            self._memory = proposed(self._memory, planned, self._policy)
 
     def _begin(self, name: Name, at_ms: int, *, at_any_time: bool) -> None:
         planned = self._memory.findings[name].proposal
