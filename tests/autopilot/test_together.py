@@ -124,6 +124,22 @@ def test_people_who_cancel_a_run_for_two_brokers_stop_both() -> None:
     assert {one and one.why for one in silences} == {"an operator ended its run run-0"}
 
 
+def test_a_run_for_two_brokers_that_fails_lets_both_back_off() -> None:
+    watched = by_day(run_s=2 * HOUR)
+    watched.result = Result.FAILED
+    watched.watch(17.5 * HOUR, every_s=300)
+    (act,) = watched.memory.acts
+    findings = [watched.memory.findings[one] for one in (GONE_3, GONE_8)]
+    assert [(one.failures, one.not_before_ms) for one in findings] == [(1, (act.ended_ms or 0) + HOUR * 1000)] * 2
+
+
+def test_both_brokers_that_outlast_their_repair_go_to_people() -> None:
+    watched = by_day(run_s=2 * HOUR)
+    watched.watch(23 * HOUR, every_s=300)
+    assert [one.also for one in watched.memory.acts] == [(8,)]
+    assert {watched.memory.findings[one].state for one in (GONE_3, GONE_8)} == {State.GIVEN_UP}
+
+
 def test_a_plan_for_two_that_fails_its_rehearsal_is_made_for_each() -> None:
     watched = by_day()
     watched.fails_together = True

@@ -480,8 +480,10 @@ def _step(decided: Decision, look: Look, name: Name, symptom: Symptom | None) ->
 
 
 def _note_gain(decided: Decision, look: Look, finding: Finding) -> None:
-    """Write down what a repair has gained when it has settled."""
-    if finding.state is State.SETTLING and (gain := gained(look, last_act(decided.memory, finding.name))):
+    """Write down what a repair has gained when it has settled: of one for several findings, with the first of them."""
+    act = last_act(decided.memory, finding.name)
+    is_own = act is not None and act.name == finding.name
+    if is_own and finding.state is State.SETTLING and (gain := gained(look, act)):
         decided.note(gain)
 
 

@@ -298,8 +298,8 @@ def memory_of(events: Iterable[Event]) -> Memory:
 
 
 def last_act(memory: Memory, name: Name) -> Act | None:
-    """The last repair of a finding."""
-    return next((one for one in reversed(memory.acts) if one.name == name), None)
+    """The last repair of a finding, also together with others."""
+    return next((one for one in reversed(memory.acts) if name in one.names), None)
 
 
 def _with(memory: Memory, finding: Finding) -> Memory:
@@ -581,27 +581,28 @@ def _ended(memory: Memory, event: RunEnded) -> Memory:
         if not any(one.broker == broker and one.at_ms >= gone_ms for one in replaced):
             replaced.append(Replaced(broker, event.at_ms))
     memory = replace(memory, totals=totals, replaced=tuple(replaced))
-    before = replace(memory.findings[event.name], state_ms=event.at_ms)
-    finding = _unproposed(before)
-    problem = f"its run {act.run_id} is {event.text}"
+    for name in act.names:
+        finding = memory.findings[name]
+        if name == event.name or finding.state in {State.TOLD, State.PROPOSED}:  # others are over, or have begun again
+            memory = _with(memory, _after_run(event, act, finding))
+    return memory
+
+
+def _after_run(event: RunEnded, act: Act, finding: Finding) -> Finding:
+    before = replace(finding, state_ms=event.at_ms)
+    finding, problem = _unproposed(before), f"its run {act.run_id} is {event.text}"
     if event.result is Result.DONE:
-        finding = replace(finding, state=State.SETTLING, failures=0, not_before_ms=0)
-    elif event.result is Result.NOT_BEGUN_DRY:
-        finding = replace(finding, state=State.GIVEN_UP)
-        for name in act.names[1:]:
-            memory = _with(memory, replace(_unproposed(memory.findings[name]), state=State.GIVEN_UP))
-    elif event.result is Result.NOT_BEGUN:
-        finding = _postponed(before, event.at_ms, problem)
-    elif event.by:
+        return replace(finding, state=State.SETTLING, failures=0, not_before_ms=0)
+    if event.result is Result.NOT_BEGUN_DRY:
+        return replace(finding, state=State.GIVEN_UP)
+    if event.result is Result.NOT_BEGUN:
+        return _postponed(before, event.at_ms, problem)
+    if event.by:
         why = f"{event.by} ended its run {act.run_id}"
-        for name in act.names[1:]:
-            memory = _with(memory, _silenced_by(event, memory.findings[name], why))
-        finding = replace(_silenced_by(event, finding, why), state=State.TOLD)
-    elif act.is_end_asked:
-        finding = replace(finding, state=State.TOLD)
-    else:
-        finding = _failed(finding, event.at_ms, problem)
-    return _with(memory, finding)
+        return replace(_silenced_by(event, finding, why), state=State.TOLD)
+    if act.is_end_asked:
+        return replace(finding, state=State.TOLD)
+    return _failed(finding, event.at_ms, problem)
 
 
 TAKEN_IN: Mapping[type[Event], Callable[[Memory, Any], Memory]] = MappingProxyType({
