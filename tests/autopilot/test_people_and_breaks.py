@@ -428,6 +428,15 @@ def test_one_step_is_no_growth(step_at_h: int) -> None:
     assert growth_of(use._replace(used_bytes=8 * GIGABYTE), steady, 8 * 3_600_000) == (GIGABYTE, 0.0)
 
 
+@pytest.mark.parametrize("hours", [(0, 6), (0, 4, 6)])
+def test_growth_measured_too_seldom_has_no_error(hours: tuple[int, ...]) -> None:
+    past = [(hour * 3_600_000, hour * GIGABYTE) for hour in hours]
+    use = DiskUse(3, "/d0", 7 * GIGABYTE, 1000 * GIGABYTE)
+    growth = growth_of(use, past, 7 * 3_600_000)
+    assert growth is not None
+    assert growth.text_for(5 * GIGABYTE).endswith("1 GB/h (measured too seldom for an error)")
+
+
 def offline(now: Observation, broker: int, isr_of: Mapping[int, tuple[int, ...]]) -> Observation:
     """Broker with its only working directory empty, another offline, and partitions out of sync there."""
     assert isinstance(now.partitions, Known)

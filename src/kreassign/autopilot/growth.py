@@ -22,24 +22,34 @@ WITHIN = 2.0
 """Standard errors on both sides of a growth, within which it is with 95 %."""
 
 
+LEAST_STEPS = 4
+"""Hours of which each has a measurement, for an error: of fewer it is itself not known."""
+
+
 class Growth(NamedTuple):
-    """Bytes an hour by which a directory grows, and the standard error of that by what was added each hour."""
+    """Bytes an hour by which a directory grows, and its standard error by what was added each hour; None if unknown."""
 
     bytes_per_hour: float = 0.0
-    error: float = 0.0
+    error: float | None = None
 
     def hours_for(self, room_bytes: float, errors: float = 0.0) -> float:
         """Hours until so much is added, with so many errors on top of the growth; infinite without growth."""
-        rate = self.bytes_per_hour + errors * self.error
+        rate = self.bytes_per_hour + errors * (self.error or 0.0)
         return room_bytes / rate if rate > 0 else math.inf
 
     def text_for(self, room_bytes: float) -> str:
         """When a directory with so much room is full, at what growth, both with their error."""
-        rate, off = (format_amount(one, "B") for one in (self.bytes_per_hour, WITHIN * self.error))
+        rate, hours = format_amount(self.bytes_per_hour, "B"), f"{self.hours_for(room_bytes):.0f} h"
+        if self.error is None:
+            return f"full in {hours} by its growth of {rate}/h (measured too seldom for an error)"
+        if not self.error:
+            return f"full in {hours} by its growth of {rate}/h"
         early, late = (self.hours_for(room_bytes, errors) for errors in (WITHIN, -WITHIN))
-        until = f"to {late:.0f} h" if math.isfinite(late) else "h or later"
-        when = f"{self.hours_for(room_bytes):.0f} h" + (f" ({early:.0f} {until})" if self.error else "")
-        return f"full in {when} by its growth of {rate}/h" + (f" ± {off}/h" if self.error else "")
+        until, off = (
+            f"to {late:.0f} h" if math.isfinite(late) else "h or later",
+            format_amount(WITHIN * self.error, "B"),
+        )
+        return f"full in {hours} ({early:.0f} {until}) by its growth of {rate}/h ± {off}/h"
 
 
 NO_GROWTH = Growth()
@@ -102,6 +112,6 @@ def growth_of(use: DiskUse, past: Sequence[tuple[int, int]], at_ms: int) -> Grow
     ]
     mean = (points[-1][1] - points[0][1]) / (points[-1][0] - points[0][0]) * HOUR_MS
     hourly = steps[:-1]  # minutes since the last measurement would count for as much as an hour
-    error = stdev(hourly) / math.sqrt(len(hourly)) if len(hourly) > 1 else 0.0
+    error = stdev(hourly) / math.sqrt(len(hourly)) if len(hourly) >= LEAST_STEPS else None
     rate = min(mean, median(steps))
     return Growth(rate, error) if rate > 0 else NO_GROWTH
