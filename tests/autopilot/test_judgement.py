@@ -16,13 +16,14 @@ from kreassign.autopilot.events import (
     Event,
     Looked,
     Name,
+    OthersMoved,
     Result,
     SyncChanged,
     WindowsLifted,
 )
 from kreassign.autopilot.gates import Case, gates_of
 from kreassign.autopilot.lifecycle import State
-from kreassign.autopilot.memory import OUTAGES_KEPT, Act, Memory, Outage
+from kreassign.autopilot.memory import OUTAGES_KEPT, Act, Memory, Outage, remember
 from kreassign.autopilot.observation import US, Brake, Known, Observation, RunSeen, Unknown
 from kreassign.autopilot.policy import Kind, parse_policy
 from kreassign.autopilot.replay import replay
@@ -500,3 +501,15 @@ def test_the_last_outages_of_a_broker_decide_as_all_do() -> None:
         events = watched.events
     assert len(memory.outages) == OUTAGES_KEPT + 2
     assert watched.runs == [one.name for one in replay(watched.events, watched.policy).acts] == [GONE_3]
+
+
+def test_a_long_move_of_others_is_written_down_once_a_day() -> None:
+    theirs = frozenset(TopicPartition("t", number) for number in range(5))
+    watched = Watched("[care]\n", lambda _: replace(cluster(0, LISTS), moves_of_others=Known(theirs)))
+    watched.watch(30 * HOUR, every_s=300)
+    assert [len(one.moves) for one in watched.events if isinstance(one, OthersMoved) and one.moves] == [5, 5]
+
+
+def test_moves_of_others_are_forgotten_while_only_their_throttle_is_seen() -> None:
+    memory = Memory(foreign_ms={TopicPartition("t", 0): 0})
+    assert remember(memory, OthersMoved(round(60 * DAY * 1000), "others have set throttles", ())).foreign_ms == {}

@@ -382,7 +382,7 @@ def _facts(memory: Memory, now: Observation, policy: Policy) -> Iterator[Event]:
     planned = now.down & now.in_maintenance
     if now.are_brokers_read and isinstance(now.maintenance, Known) and planned != memory.planned:
         yield OutagesPlanned(now.at_ms, tuple(sorted(planned)))
-    seen, moves = others_now(now), _moves_of_others(memory, now)
+    seen, moves = others_now(now), _moves_of_others(Look(now, memory, policy))
     if seen and (moves or _is_due(memory.others.at_ms if memory.others else None, now.at_ms, SIGN_OF_LIFE_MS)):
         yield OthersMoved(now.at_ms, seen, moves)
     if _is_due(memory.sync_ms, now.at_ms, SYNC_EVERY_MS) and (change := sync_changed(Look(now, memory, policy))):
@@ -393,10 +393,15 @@ def _facts(memory: Memory, now: Observation, policy: Policy) -> Iterator[Event]:
             yield DisksMeasured(now.at_ms, tuple(uses), catching_up(memory, now))
 
 
-def _moves_of_others(memory: Memory, now: Observation) -> tuple[TopicPartition, ...]:
-    """Moves of others that were not written down within the last hour; of very many some follow with the next looks."""
+def _moves_of_others(look: Look) -> tuple[TopicPartition, ...]:
+    """Moves of others that were not written down lately; of very many some follow with the next looks.
+
+    One that goes on is written again once a day, or so often that its rest is short by a seventh at most.
+    """
+    now, memory, policy = look
     moves = now.moves_of_others.value if isinstance(now.moves_of_others, Known) else frozenset()
-    return tuple(sorted(one for one in moves if _is_due(memory.foreign_ms.get(one), now.at_ms, HOUR_MS)))[:MOST_MOVES]
+    every_ms = min(DAY_MS, max(HOUR_MS, policy.care.rest * 1000 / 7))
+    return tuple(sorted(one for one in moves if _is_due(memory.foreign_ms.get(one), now.at_ms, every_ms)))[:MOST_MOVES]
 
 
 def _unseen(memory: Memory, at_ms: int, unread_ms: int, *, went_on: bool) -> Iterator[Event]:

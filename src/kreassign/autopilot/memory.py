@@ -362,8 +362,6 @@ def _gained(memory: Memory, event: Gained) -> Memory:
 
 
 def _others_moved(memory: Memory, event: OthersMoved) -> Memory:
-    if not event.moves:
-        return replace(memory, others=event)
     kept = {name: at_ms for name, at_ms in memory.foreign_ms.items() if at_ms > event.at_ms - KEPT_MS}
     return replace(memory, others=event, foreign_ms=kept | dict.fromkeys(event.moves, event.at_ms))
 
