@@ -162,3 +162,18 @@ def test_names_that_were_probably_meant_are_few() -> None:
 def test_a_scenario_that_is_unlike_all_is_only_listed() -> None:
     with pytest.raises(InputError, match=re.compile(r"neither a file nor one of the scenarios .*skewed$")):
         scenario_file("xyz")
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    {
+        "--snapshots data --dry-run": "--dry-run: only for a journal, not for --snapshots",
+        "--snapshots data --bootstrap-server b:1": "--bootstrap-server: only for a journal, not for --snapshots",
+        "--of cluster": "--of: only for --snapshots, not for a journal",
+    }.items(),
+)
+def test_a_replay_refuses_options_that_it_would_ignore(typed: str, said: str, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.toml"
+    policy.write_text("[care]\n")
+    result = CliRunner().invoke(kreassign, ["autopilot", "replay", str(policy), *typed.split()])
+    assert (result.exit_code, said in result.output) == (2, True), result.output

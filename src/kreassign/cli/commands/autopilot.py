@@ -15,6 +15,7 @@ from subprocess import PIPE, STDOUT, Popen
 from threading import Event, Thread
 
 import click
+from click.core import ParameterSource
 
 from kreassign.admin import AdminClient
 from kreassign.autopilot.core import Message
@@ -314,6 +315,7 @@ def replay(
     next one. Reads nothing of the cluster, and changes nothing.
     """
     found = autopilot_looks.read_policy(policy)
+    _check_source(has_snapshots=snapshots is not None)
     if snapshots is None:
         played = autopilot_journal.replayed(state_dir, _meant(cluster, state_dir, is_dry=is_dry), found, is_dry=is_dry)
     else:
@@ -398,6 +400,21 @@ def status(
     with cluster.connect() as client, decisions_from_afar(client, journal_from, is_dry=is_dry) as elsewhere:
         cluster_id = client.describe_cluster().cluster_id
         _show(autopilot_journal.remembered(elsewhere, cluster_id, is_dry=is_dry), output_format)
+
+
+def _check_source(*, has_snapshots: bool) -> None:
+    """Refuse typed options of a replay that say nothing about its source. Raises InputError."""
+    context = click.get_current_context()
+    others = (
+        {"is_dry": "--dry-run", "bootstrap_server": "--bootstrap-server", "command_config": "--command-config",
+         "state_dir": "--state-dir"} if has_snapshots else {"cluster_id": "--of"}
+    )  # fmt: skip
+    typed = [
+        option for name, option in others.items() if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    ]
+    if typed:
+        source = "a journal, not for --snapshots" if has_snapshots else "--snapshots, not for a journal"
+        raise InputError(f"{', '.join(typed)}: only for {source}")
 
 
 def _show(memory: Memory, output_format: str) -> None:
