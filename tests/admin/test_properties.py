@@ -204,7 +204,7 @@ def test_known_keys_are_not_warned_of(logged: Logged) -> None:
     assert not logged.warnings
 
 
-def test_a_name_of_librdkafka_that_is_ignored_is_warned_of_with_that_of_java(logged: Logged) -> None:
+def test_an_ignored_name_of_librdkafka_is_warned_of_with_that_of_java(logged: Logged) -> None:
     settings(socket_timeout_ms="5")
     assert logged.messages == [
         "ignored unknown client properties: socket.timeout.ms (Java's clients call it request.timeout.ms)"

@@ -1,4 +1,4 @@
-"""What no request can carry is refused by name, or answered; nothing is sent, and nothing else is raised."""
+"""Numbers and texts that no request can carry are refused by name, or answered, and nothing is sent."""
 
 from __future__ import annotations
 

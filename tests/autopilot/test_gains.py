@@ -1,4 +1,4 @@
-"""What a repair gained, beside what it cost: the amount that it is for, before it and once it has settled."""
+"""A repair tells its gain beside its cost: the amount that it is for, before it and once it has settled."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ SUITE, QUOTAS, AUTHORIZER = "Sarama", "TestFuncAdminQuotas", "test_create_descri
 
 
 def ended(test: str, on_kafka: End, on_twin: End, seconds: float = 0.1) -> list[str]:
-    """What is told of a test that ended so."""
+    """Lines about a test that ended so."""
     suite = next((suite for suite, reasons in LEFT_OUT.items() if test in reasons), SUITE)
     return list(surprises(Row(suite, test, on_kafka, Ended(on_twin, seconds))))
 

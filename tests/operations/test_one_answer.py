@@ -86,7 +86,7 @@ def test_a_factor_that_falls_too_low_is_told_in_the_same_words(tmp_path: Path) -
 
 
 def told_by(call: Callable[[], object]) -> str:
-    """What is said of a plan, or of its refusal."""
+    """Output about a plan, or about its refusal."""
     try:
         found = call()
     except KreassignError as error:

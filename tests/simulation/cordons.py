@@ -100,7 +100,7 @@ def cordon(rig: TwinRig, broker: int, value: str | None) -> None:
 
 
 def inputs_of(rig: TwinRig) -> Inputs:
-    """What plans are made from."""
+    """Inputs of a plan."""
     return inputs_of_cluster(rig.client, PlanPolicy(), measure_for_s=0.0, warn=lambda _: None)
 
 

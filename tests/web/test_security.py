@@ -219,7 +219,7 @@ def test_what_a_proxy_forwards_is_not_read_without_the_token(place: Place, token
         assert (led.status, "--token-file" in led.text) == ((401, True) if token is None else (303, False))
 
 
-def test_what_comes_in_an_old_version_of_http_is_not_read_without_the_token(place: Place) -> None:
+def test_requests_in_an_old_version_of_http_need_the_token(place: Place) -> None:
     """So nginx forwards, with no header of its own and the name of this machine, unless it is told otherwise."""
     settings = WebSettings(place.state_dir, port=0, token=PageToken(TOKEN))
     with serving_page(settings) as site:

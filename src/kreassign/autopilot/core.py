@@ -493,7 +493,7 @@ def _note_gain(decided: Decision, look: Look, finding: Finding) -> None:
 
 
 def _gain_text(step: Stepped) -> str:
-    """What people are told of the repair of a finding, since it is there, with the finding itself."""
+    """Sentences for people about the repair of a finding, beside the finding itself."""
     act = last_act(step.decided.memory, step.name)
     is_of_this = act is not None and act.begun_ms >= step.finding.since_ms
     return f"; its repair: {act.account}" if act is not None and act.gain and is_of_this else ""

@@ -1,4 +1,4 @@
-"""What a repair is for, as an amount that it changes: before it begins, and once it has settled. Pure."""
+"""The amount that a repair is to change, before it begins and once it has settled. Pure."""
 
 from __future__ import annotations
 

@@ -261,7 +261,7 @@ def refuse_unnamed_rollback(path: Path) -> None:
 
 
 def rollback_sentences(found: Rollback, *, has_cost: bool = True) -> Iterator[str]:
-    """What a rollback does, as sentences that begin small and have no full stop; `has_cost`: with the bytes copied."""
+    """Effects of a rollback, as sentences that begin small and have no full stop; `has_cost`: with bytes copied."""
     undone, plan = found.undone, found.plan
     if not is_settled(undone):
         moves = f", with {counted(found.in_flight, 'move')} in flight" if found.in_flight else ""

@@ -129,7 +129,7 @@ State: TypeAlias = dict[Place, Partition]
 
 
 class Shown(NamedTuple):
-    """What a cluster shows of itself: its partitions, the brokers that are not fenced, and its cordons.
+    """State that a cluster shows: its partitions, the brokers that are not fenced, and its cordons.
 
     `cordoned` are directories of running brokers, by broker and place in its configuration. `placement` is the refusal
     of a topic that is wider than the cluster: it counts the brokers that the controller knows to be open.

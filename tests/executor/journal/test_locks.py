@@ -85,7 +85,7 @@ def test_what_can_wait_is_left_undone_under_a_lock(tmp_path: Path) -> None:
 
 
 def test_a_run_is_called_active_only_once_it_takes_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is asked of it before would be void, and who asked would wait for nothing."""
+    """A request before that would be void, and who made it would wait for nothing."""
     monkeypatch.setattr(file, "LOCK_PATIENCE_S", PATIENCE_S)
     path = written(tmp_path, WHOLE[0])
     lock = path.parent / "lock"

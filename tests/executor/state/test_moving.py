@@ -158,7 +158,7 @@ def test_a_partition_without_a_leader_is_not_sent_before_it_has_one() -> None:
     assert run.on(leaderless(3_600_000)).moves == "planned planned"
 
 
-def test_a_partition_may_be_without_a_leader_as_long_as_a_broker_may_be_down() -> None:
+def test_a_partition_may_lack_a_leader_as_long_as_a_broker_may_be_down() -> None:
     run = Played(begun(throttle=None, lost_after_ms=300_000))
     for at_ms in (3_000, 302_999):
         run.on(leaderless(at_ms), HealthObserved(at_ms, Health(LIVE)))

@@ -109,7 +109,7 @@ def test_a_cordon_binds_as_its_broker_reported_it_last():
     assert told(cluster.alter("0 5")) == DONE
 
 
-def test_a_cordoned_broker_is_open_from_its_registration_until_it_is_ready():
+def test_a_cordoned_broker_is_open_from_registration_until_it_is_ready():
     cluster = cordoned("5 *")
     cluster.write(BrokerFenced(5), registration(5))
     assert told(cluster.alter("0 5")) == DONE
