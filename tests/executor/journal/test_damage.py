@@ -51,6 +51,7 @@ from tests.executor.run_events import WHOLE, started
 from tests.executor.twin_runs import RATE, TwinRig
 
 AWAY = {0: (2, 1), 1: (3, 0)}
+ROOM = "Make room on its disk or in the quota of its user; what was written is kept"
 
 
 def half(content: bytes) -> bytes:
@@ -317,7 +318,7 @@ def test_a_full_disk_is_not_taken_for_damage_of_a_journal(tmp_path: Path) -> Non
     )
     printed = printed_on_a_small_disk(path, program)
     assert printed.startswith(f"{path} cannot be read: ")
-    assert "Make room on its disk; what was written is kept" in printed
+    assert ROOM in printed
 
 
 def test_a_journal_on_a_full_disk_is_not_set_aside(tmp_path: Path) -> None:
@@ -331,7 +332,7 @@ def test_a_journal_on_a_full_disk_is_not_set_aside(tmp_path: Path) -> None:
     )
     printed = printed_on_a_small_disk(path, program)
     assert f"{path} cannot be read: " in printed
-    assert "Make room on its disk; what was written is kept" in printed
+    assert ROOM in printed
     assert path.is_file()
 
 
@@ -351,6 +352,31 @@ def test_a_file_that_cannot_grow_on_a_disk_with_room_ends_a_run(tmp_path: Path) 
         "except JournalDamaged as error: print(error)"
     )
     assert run_program(path, program).startswith(f"{path} cannot be written: disk I/O error. Nothing more is sent")
+
+
+def test_a_run_waits_while_the_quota_of_its_user_is_used_up(tmp_path: Path) -> None:
+    """The disk itself has room. Killed while it waits, it has lost nothing that was written."""
+    path = written(tmp_path, WHOLE[0])
+    program = (
+        "from kreassign.executor.journal import Journal\n"
+        "from tests.executor.journal.quota import use_up_quota\n"
+        "from tests.executor.run_events import WHOLE\n"
+        "journal, _ = Journal.resume(Path(sys.argv[1]), 'cluster-1')\n"
+        "told = []\n"
+        "def follow(hindrance):\n"
+        "    told.append(hindrance)\n"
+        "    if len(told) == 2: sys.exit(print(*told, sep='\\n'))\n"
+        "journal.on_lock = follow\n"
+        "journal.append(WHOLE[1])\n"
+        "use_up_quota()\n"
+        "journal.append(WHOLE[2])"
+    )
+    hindrance = f"{path} cannot be written: disk I/O error. {ROOM}"
+    assert run_program(path, program).splitlines() == [hindrance, hindrance]
+    with Journal.resume(path, "cluster-1")[0] as journal:
+        for event in WHOLE[2:]:
+            journal.append(event)
+    assert read_events(path) == WHOLE
 
 
 def test_a_run_waits_until_its_disk_has_room(tmp_path: Path) -> None:
@@ -374,7 +400,7 @@ def test_a_run_waits_until_its_disk_has_room(tmp_path: Path) -> None:
     assert read_events(path) == (WHOLE[0], *stops)
     assert told[0] == told[1]
     assert told[0].startswith(f"{path} cannot be written: ")
-    assert told[0].endswith("Make room on its disk; what was written is kept")
+    assert told[0].endswith(ROOM)
     assert told[2:] == ["None"]
 
 

@@ -7,10 +7,12 @@ and closing it again would drop all locks of this process on it (https://sqlite.
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from kreassign.errors import JournalFull, JournalLocked
 from kreassign.executor.journal.folder import HOLDER, is_stopped
@@ -29,21 +31,22 @@ def is_lock(error: BaseException) -> bool:
 _NO_ROOM = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE})
 """Codes of SQLite where a file could not grow, of a reader too: that is no damage."""
 
-_LEAST_ROOM_BYTES = 1_000_000
-"""With less room a disk counts as full."""
+_PROBE = bytes(range(256)) * 4_096
+"""A disk that does not take as much counts as full. Not zeros, which may need no room."""
 
 
 def _is_full(path: Path, error: BaseException) -> bool:
-    """True if SQLite gave up because the disk of the journal has no room."""
+    """True if SQLite gave up because the disk of the journal, or the quota of its user, has no room."""
     code = getattr(error, "sqlite_errorcode", None)
     if code != sqlite3.SQLITE_IOERR_WRITE:
         return code in _NO_ROOM
-    # A broken disk and a file that may not grow have this code, too; only the disk itself shows which it is.
+    # A broken disk and a file that may not grow have this code, too, and free space does not show a quota.
     try:
-        disk = os.statvfs(path.parent)
-    except OSError:
-        return False
-    return disk.f_bavail * disk.f_frsize < _LEAST_ROOM_BYTES
+        with TemporaryFile(dir=path.parent) as probe:
+            probe.write(_PROBE)
+    except OSError as refusal:
+        return refusal.errno in {errno.ENOSPC, errno.EDQUOT}
+    return False
 
 
 def hindered(path: Path, doing: str, error: BaseException) -> JournalLocked | None:
@@ -51,7 +54,10 @@ def hindered(path: Path, doing: str, error: BaseException) -> JournalLocked | No
     if is_lock(error):
         return _locked(path, doing)
     if _is_full(path, error):
-        return JournalFull(f"{path} cannot be {doing}: {error}", "Make room on its disk; what was written is kept")
+        return JournalFull(
+            f"{path} cannot be {doing}: {error}",
+            "Make room on its disk or in the quota of its user; what was written is kept",
+        )
     return None
 
 
