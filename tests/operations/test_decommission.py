@@ -1093,16 +1093,17 @@ def test_replicas_without_a_known_list_do_not_block_for_ever(operators: Operator
     )
 
 
-def test_a_brief_wait_whose_reason_alternates_is_bounded(tmp_path: Path) -> None:
-    """No list names the broker, whose directories hold another stray copy at each look."""
-    operators = Operators(TwinRig(tmp_path, [[0, 1], [1, 2]]))
-    odd, looks = OddPort(operators.rig.client), count()
+def decommission_with_copies(operators: Operators, copies: Callable[[], Iterable[int]]) -> DecommissionResult:
+    """Decommission broker 3, which no list names and whose directories hold these partitions at each look."""
+    odd = OddPort(operators.rig.client)
 
     def stray(real: Real, *args: object, **named: object) -> object:
         held = real(*args, **named)
-        copy = LogDirReplica(tp(next(looks) % 2), 1, 0, is_future=False)
-        dirs = {one: tuple(replace(each, replicas=(copy,)) for each in found) for one, found in held.ok.items()}
-        return Batch({**held.ok, 3: dirs[3]}, held.failed) if 3 in dirs else held
+        if 3 not in held.ok:
+            return held
+        replicas = tuple(LogDirReplica(tp(number), 1, 0, is_future=False) for number in copies())
+        dirs = tuple(replace(each, replicas=replicas) for each in held.ok[3])
+        return Batch({**held.ok, 3: dirs}, held.failed)
 
     def tell(sentence: str) -> None:
         operators.said.append(sentence)
@@ -1111,9 +1112,27 @@ def test_a_brief_wait_whose_reason_alternates_is_bounded(tmp_path: Path) -> None
     odd.answer_always("describe_log_dirs", stray)
     client, runs = cast(AdminClient, odd), VirtualRuns(operators.rig)
     context = replace(operators.context(), poll_s=20.0)
-    request = DecommissionRequest((3,))
-    found = Decommissioning(client, request, context, runs, operators.rig.transport, tell).go_on()
+    return Decommissioning(client, DecommissionRequest((3,)), context, runs, operators.rig.transport, tell).go_on()
+
+
+def test_a_brief_wait_whose_reason_alternates_is_bounded(tmp_path: Path) -> None:
+    operators, looks = Operators(TwinRig(tmp_path, [[0, 1], [1, 2]])), count()
+    found = decommission_with_copies(operators, lambda: [next(looks) % 2])
     assert "for 300 s now: it may be of a topic that this client may not see" in str(found.next_step)
+
+
+def test_a_wait_for_a_deletion_lasts_while_copies_become_fewer(tmp_path: Path) -> None:
+    """Every 200 s a copy is deleted; the last one stays at first."""
+    operators = Operators(TwinRig(tmp_path, [[0, 1], [1, 2]]))
+    begun_s = operators.rig.transport.monotonic_s()
+
+    def left(at_least: int) -> range:
+        return range(max(at_least, 5 - int((operators.rig.transport.monotonic_s() - begun_s) // 200)))
+
+    found = decommission_with_copies(operators, lambda: left(1)).next_step
+    assert str(found).startswith("broker 3 still holds t-0, though no replica list names it there, for 300 s now")
+    begun_s = operators.rig.transport.monotonic_s()
+    assert decommission_with_copies(operators, lambda: left(0)).is_finished
 
 
 def test_an_only_copy_on_a_dead_broker_is_the_cause_that_is_told(operators: Operators) -> None:

@@ -360,6 +360,8 @@ class Decommissioning:
         self._done: list[RunHistory] = []
         self._warned: set[str] = set()
         self._since_s = 0.0
+        self._fewest: dict[frozenset[str], int] = {}
+        """The fewest copies on the brokers in the present wait, by the log directories that were not read."""
         self._closed = frozenset[int]()
         """Brokers that were seen cordoned."""
         self._noted = frozenset[int]()
@@ -407,11 +409,11 @@ class Decommissioning:
                     f"{listed_brokers(brokers)}: no cordon shows, for {BRIEF_S:g} s since it was set: brokers lag, or "
                     "others take it back at once. Look (`kreassign doctor`), then give the command again"
                 )
-                return self._waited(step, last, late) or self._cordon(brokers)
+                return self._waited(step, last, found, late) or self._cordon(brokers)
             case Await():
                 self._wanted = replace(self._wanted, unread=self._wanted.unread | found.unread_log_dirs)
                 late = step.remedy and f"{step.reason}, for {BRIEF_S:g} s now: {step.remedy}"
-                return self._waited(step, last, late)
+                return self._waited(step, last, found, late)
             case Drain():
                 self._warn_of_open_ways(found)
                 return self._drain(step)
@@ -468,15 +470,27 @@ class Decommissioning:
             refused = f"the decommission of {listed_brokers(self._request.brokers)} cannot go on:"
             raise InputError("\n  - ".join((refused, *lacking)))
 
-    def _waited(self, step: Await | Cordon, last: Step | None, late: str) -> Blocked | None:
-        """Wait one poll, or before a cordon that is not the first; return Blocked, if `late`, after BRIEF_S."""
-        if _end_of(step) != _end_of(last):
+    def _waited(self, step: Await | Cordon, last: Step | None, found: Readings, late: str) -> Blocked | None:
+        """Wait one poll, or before a cordon that is not the first.
+
+        Return Blocked, if `late`, after BRIEF_S, in a wait for deletions BRIEF_S after the last one.
+        """
+        if is_new := _end_of(step) != _end_of(last):
+            self._fewest.clear()
+        if (isinstance(step, Await) and self._are_fewer(found)) or is_new:
             self._since_s = self._clock.monotonic_s()
         elif late and self._clock.monotonic_s() - self._since_s >= BRIEF_S:
             return Blocked(late)
         if step == last or isinstance(step, Await):
             self._clock.sleep(self._context.poll_s)
         return None
+
+    def _are_fewer(self, found: Readings) -> bool:
+        """True if the same log directories have never held so few copies in this wait."""
+        copies = sum(len(one.copies) for one in found.brokers)
+        fewest = self._fewest.setdefault(found.unread_log_dirs, copies)
+        self._fewest[found.unread_log_dirs] = min(copies, fewest)
+        return copies < fewest
 
     # --- steps --------------------------------------------------------------------------------------------------
 
