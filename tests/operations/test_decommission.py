@@ -48,7 +48,7 @@ from kreassign.operations.maintenance import Way, maintain
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.rollback import plan_rollback
 from kreassign.operations.run import RunContext
-from kreassign.operations.run_journals import keep_facts
+from kreassign.operations.run_journals import keep_facts, kept_facts_path
 from kreassign.planner.problem.policy import PlanPolicy
 from kreassign.twin.access import ALL_TOPICS, ANONYMOUS, Allow, Operation, Permissions
 from kreassign.twin.blueprint import Blueprint
@@ -67,6 +67,10 @@ class Killed(BaseException):
     """The process is gone."""
 
 
+def die() -> None:
+    raise Killed
+
+
 def keep(rig: TwinRig, run_id: str, facts: PlanFacts) -> None:
     """The facts of a plan beside the journal, as a run keeps them."""
     make_folder(rig.path(run_id).parent)
@@ -76,11 +80,11 @@ def keep(rig: TwinRig, run_id: str, facts: PlanFacts) -> None:
 def kill_while_moving(rig: TwinRig, started: RunStarted) -> None:
     """The process of this run dies once a partition moves."""
 
-    def die(*_: object) -> None:
+    def die_once_it_moves(*_: object) -> None:
         if rig.client.list_partition_reassignments():
             raise Killed
 
-    rig.listener = die
+    rig.listener = die_once_it_moves
     with pytest.raises(Killed):
         rig.run(started)
     rig.listener = None
@@ -104,11 +108,11 @@ class VirtualRuns:
         if self.dies_after_s is not None:
             due_ms = self.rig.transport.now_ms() + self.dies_after_s * 1000
 
-            def die(*_: object) -> None:
+            def die_then(*_: object) -> None:
                 if self.rig.transport.now_ms() >= due_ms:
                     raise Killed
 
-            self.rig.listener = die
+            self.rig.listener = die_then
         assert plan.facts is not None
         keep(self.rig, started.run_id, plan.facts)
         return self.rig.run(started)
@@ -240,14 +244,31 @@ def test_a_broker_in_use_again_counts_as_decommissioned_no_longer(tmp_path: Path
 
 
 @pytest.mark.parametrize("note", [DECOMMISSIONED, CORDONS])
-def test_a_note_of_brokers_that_cannot_be_read_is_not_replaced(tmp_path: Path, note: str) -> None:
+@pytest.mark.parametrize("garbled", [b"7 \x80", b"7 seven"])
+def test_a_note_of_brokers_that_cannot_be_read_is_not_replaced(tmp_path: Path, note: str, garbled: bytes) -> None:
     operators = Operators(TwinRig(tmp_path, [[0, 1], [1, 2]]))
-    folder, garbled = cluster_folder(tmp_path, operators.rig.client.describe_cluster().cluster_id), b"7 \x80"
+    folder = cluster_folder(tmp_path, operators.rig.client.describe_cluster().cluster_id)
     make_folder(folder)
     (folder / note).write_bytes(garbled)
     with pytest.raises(InputError, match=note):
         operators.decommission()
     assert ((folder / note).read_bytes(), operators.cordon) == (garbled, None)
+
+
+def garble(operators: Operators, note: str) -> Path:
+    """Damage a note of this state directory; its path."""
+    path = cluster_folder(operators.rig.state_dir, operators.rig.twin.cluster_id) / note
+    path.write_bytes(path.read_bytes() + b" \x80")
+    return path
+
+
+def test_no_broker_is_called_unknown_by_a_note_that_cannot_be_read(tmp_path: Path) -> None:
+    operators = Operators(TwinRig(tmp_path, [[0, 1], [1, 2]]))
+    operators.empty_and_stop()
+    assert operators.decommission(unregisters=True).is_finished
+    note = garble(operators, DECOMMISSIONED)
+    with pytest.raises(InputError, match=str(note)):
+        preview_decommission(operators.rig.client, DecommissionRequest((3,)), operators.context())
 
 
 def test_the_first_step_is_shown_and_nothing_is_changed(operators: Operators) -> None:
@@ -455,10 +476,6 @@ def test_a_pattern_of_topics_that_may_stay_matches_some_topic(operators: Operato
 @pytest.mark.parametrize("phase", ["before anything", "cordoned", "draining", "drained"])
 def test_a_cancel_in_any_phase_leaves_the_setting_as_it_was(operators: Operators, phase: str) -> None:
     rig = operators.rig
-
-    def die() -> None:
-        raise Killed
-
     match phase:
         case "cordoned":
             with pytest.raises(Killed):
@@ -541,6 +558,25 @@ def test_a_cancel_is_refused_while_a_journal_may_be_of_its_drain(operators: Oper
     with pytest.raises(JournalDamaged, match="a run on this cluster has a journal that cannot be read"):
         operators.cancel()
     assert operators.cordon == "*"
+
+
+def garble_facts(operators: Operators) -> None:
+    kept_facts_path(operators.rig.path("run-1")).write_bytes(b"damaged")
+
+
+@pytest.mark.parametrize(("damage", "named"), [
+    (lambda operators: garble(operators, CORDONS), CORDONS), (garble_facts, "run-1.facts"),
+], ids=["note of cordons", "facts of the run"])  # fmt: skip
+def test_a_cancel_changes_nothing_while_files_of_it_cannot_be_read(
+    operators: Operators, damage: Callable[[Operators], object], named: str
+) -> None:
+    with pytest.raises(Killed):
+        operators.decommission(runs=VirtualRuns(operators.rig, dies_after_s=3))
+    operators.rig.listener = None
+    damage(operators)
+    with pytest.raises(InputError, match=named):
+        operators.cancel()
+    assert (operators.cordon, read_history(operators.rig.path("run-1")).ended_ms) == ("*", None)
 
 
 @pytest.mark.parametrize("release", ["3.9", "4.2"])
@@ -659,10 +695,6 @@ def close(operators: Operators, value: str | None) -> None:
 
 def die_while_draining(operators: Operators, *brokers: int) -> None:
     """A decommission whose process dies after the cordon, before its run begins."""
-
-    def die() -> None:
-        raise Killed
-
     with pytest.raises(Killed):
         operators.decommission(*brokers, runs=VirtualRuns(operators.rig, before=die))
 
@@ -737,6 +769,15 @@ def test_a_cordon_of_others_is_not_opened_for_an_earlier_one_of_ours(operators: 
     assert not is_opened(operators)
 
 
+def unless_validated(answer: Answer) -> Answer:
+    """This answer to changes of settings that are not merely validated."""
+
+    def changed(real: Real, changes: dict[ConfigResource, list[ConfigChange]], **named: bool) -> object:
+        return real(changes, **named) if named.get("validate_only") else answer(real, changes, **named)
+
+    return changed
+
+
 @pytest.mark.parametrize(("answer", "ours"), [
     (refused(CLUSTER_AUTHORIZATION_FAILED), frozenset()), (lost_on_the_way_back, {3}),
 ], ids=["refused", "lost"])  # fmt: skip
@@ -745,15 +786,92 @@ def test_only_cordons_that_may_have_been_set_count_as_ours(
 ) -> None:
     """The first of two cordons fails, so that the second is never sent."""
     odd = OddPort(operators.rig.client)
-
-    def fail(real: Real, changes: dict[ConfigResource, list[ConfigChange]], **named: bool) -> object:
-        return real(changes, **named) if named.get("validate_only") else answer(real, changes, **named)
-
-    odd.answer_always("incremental_alter_configs", fail)
+    odd.answer_always("incremental_alter_configs", unless_validated(answer))
     operators.client = cast(AdminClient, odd)
     with pytest.raises(ClusterError):
         operators.decommission(3, 4)
     assert noted_cordons(operators.rig.state_dir, operators.rig.twin.cluster_id) == ours
+
+
+def hide_cordon(operators: Operators) -> OddPort:
+    """Let broker 3 show these operators settings and directories from before a cordon."""
+    odd = OddPort(operators.rig.client)
+
+    def as_before(real: Real, *args: object, **named: object) -> object:
+        held = real(*args, **named)
+        dirs = {one: tuple(replace(each, is_cordoned=False) for each in found) for one, found in held.ok.items()}
+        return Batch(dirs, held.failed)
+
+    operators.rig.twin.views.hold_back(3, api_key=api.DESCRIBE_CONFIGS.key)
+    odd.answer_always("describe_log_dirs", as_before)
+    operators.client = cast(AdminClient, odd)
+    return odd
+
+
+def done_before_a_death(real: Real, *args: object, **named: object) -> object:
+    real(*args, **named)
+    raise Killed
+
+
+def refused_as_unknown(real: Real, changes: dict[ConfigResource, object], **named: object) -> object:
+    del real, named
+    return Batch({}, dict.fromkeys(changes, refusal(INVALID_CONFIG)))
+
+
+@pytest.mark.parametrize("answer", [refused(CLUSTER_AUTHORIZATION_FAILED), refused_as_unknown])
+def test_a_cordon_stays_ours_when_its_repetition_is_refused(operators: Operators, answer: Answer) -> None:
+    """Its broker does not show it yet, so that the next process sends it once more."""
+    rig, odd = operators.rig, hide_cordon(operators)
+    for each in (done_before_a_death, answer):
+        odd.answer_always("incremental_alter_configs", unless_validated(each))
+        with pytest.raises((ClusterError, Killed)):
+            operators.decommission(runs=VirtualRuns(rig, before=die))
+    cordons = [named for method, _, named in odd.calls if method == "incremental_alter_configs"]
+    assert sum(not named.get("validate_only") for named in cordons) == 2
+    rig.twin.views.release(3, api_key=api.DESCRIBE_CONFIGS.key)
+    assert is_opened(operators)
+
+
+def test_a_cordon_stays_ours_while_its_broker_hides_it(operators: Operators) -> None:
+    """Another decommission sees settings from before the cordon, beside directories that are closed already."""
+    rig = operators.rig
+    rig.twin.views.hold_back(3, api_key=api.DESCRIBE_CONFIGS.key)
+    die_while_draining(operators)
+    die_while_draining(operators, 4)
+    assert is_opened(operators)
+
+
+def test_an_empty_broker_stays_decommissioned_when_its_cordon_is_refused(tmp_path: Path) -> None:
+    operators = Operators(TwinRig(tmp_path, [[0, 1], [1, 2]]))
+    assert operators.decommission().is_finished
+    close(operators, None)
+    odd = OddPort(operators.rig.client)
+    odd.answer_always("incremental_alter_configs", unless_validated(refused(CLUSTER_AUTHORIZATION_FAILED)))
+    operators.client = cast(AdminClient, odd)
+    with pytest.raises(ClusterError):
+        operators.decommission()
+    assert noted_decommissions(tmp_path, operators.rig.twin.cluster_id) == {3}
+
+
+def test_no_cordon_is_opened_unasked_while_the_note_of_ours_cannot_be_read(operators: Operators) -> None:
+    die_while_draining(operators)
+    note = garble(operators, CORDONS)
+    assert not is_opened(operators)
+    assert f"broker 3 stays cordoned, since it is not known who cordoned it ({note}" in operators.said[-1]
+
+
+def test_a_note_that_cannot_be_read_is_not_taken_for_a_cancel(operators: Operators) -> None:
+    """The broker does not show its cordon yet, so that it is sent once more."""
+    odd = hide_cordon(operators)
+
+    def damage(real: Real, *args: object, **named: object) -> object:
+        answer: object = real(*args, **named)
+        garble(operators, CORDONS)
+        return answer
+
+    odd.answer_always("incremental_alter_configs", unless_validated(damage))
+    with pytest.raises(InputError, match=f"{CORDONS}: not a text in UTF-8"):
+        operators.decommission()
 
 
 def test_a_cordon_opened_by_a_process_that_died_is_not_opened_again(operators: Operators) -> None:
@@ -947,18 +1065,21 @@ def test_a_cancel_leaves_the_decommission_of_another_broker(operators: Operators
     assert operators.said[-1] == "uncordon broker 4"
 
 
-@pytest.mark.parametrize("is_known", [True, False])
-def test_a_broker_in_maintenance_stays_closed_before_a_rollback(operators: Operators, is_known: bool) -> None:
+@pytest.mark.parametrize("record", ["whole", "damaged", "a folder"])
+def test_a_broker_in_maintenance_stays_closed_before_a_rollback(operators: Operators, record: str) -> None:
     rig = operators.rig
     die_while_draining(operators)
-    record = MaintenanceRecord().entered((3,), 1, "ann", cordoned=())
-    if is_known:
-        MaintenanceStore(rig.client, operators.context(), rig.twin.cluster_id, "ann").write(record)
-    else:
-        folder = cluster_folder(rig.state_dir, rig.twin.cluster_id)
-        (folder / FILE_NAME).write_text("no record")
+    path = cluster_folder(rig.state_dir, rig.twin.cluster_id) / FILE_NAME
+    match record:
+        case "whole":
+            entered = MaintenanceRecord().entered((3,), 1, "ann", cordoned=())
+            MaintenanceStore(rig.client, operators.context(), rig.twin.cluster_id, "ann").write(entered)
+        case "damaged":
+            path.write_text("no record")
+        case "a folder":
+            path.mkdir()
     assert not is_opened(operators)
-    assert ("is in maintenance" if is_known else "may be in maintenance") in operators.said[-1]
+    assert ("is in maintenance" if record == "whole" else "may be in maintenance") in operators.said[-1]
 
 
 @pytest.mark.parametrize("is_asked_for", [True, False])

@@ -6,13 +6,13 @@ Apart from `maintenance` and `decommission`: the doctor reads the record, and ne
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kreassign.admin import AdminClient
 from kreassign.clock import Clock
-from kreassign.errors import ClusterError, ExecutionError, InputError
+from kreassign.errors import ClusterError, ExecutionError, InputError, machine_reason
 from kreassign.executor.brokers import (
     CORDON,
     CORDONED_LOG_DIRS,
@@ -186,8 +186,8 @@ DECOMMISSIONED_HERE = "which says which brokers were decommissioned here"
 
 
 def noted_cordons(state_dir: Path, cluster_id: str) -> frozenset[int]:
-    """Brokers that were noted; none where the note cannot be read."""
-    return _noted(cluster_folder(state_dir, cluster_id) / CORDONS)
+    """Brokers that were noted. Raises InputError if the note cannot be read: it may name any broker."""
+    return _numbers(cluster_folder(state_dir, cluster_id) / CORDONS)
 
 
 def note_cordons(state_dir: Path, cluster_id: str, brokers: Iterable[int]) -> None:
@@ -206,8 +206,8 @@ def forget_cordons(state_dir: Path, cluster_id: str, brokers: Iterable[int]) -> 
 
 
 def noted_decommissions(state_dir: Path, cluster_id: str) -> frozenset[int]:
-    """Brokers that were noted; none where the note cannot be read."""
-    return _noted(cluster_folder(state_dir, cluster_id) / DECOMMISSIONED)
+    """Brokers that were noted. Raises InputError as `noted_cordons` does."""
+    return _numbers(cluster_folder(state_dir, cluster_id) / DECOMMISSIONED)
 
 
 def note_decommissions(state_dir: Path, cluster_id: str, brokers: Iterable[int]) -> None:
@@ -223,26 +223,25 @@ def forget_decommissions(state_dir: Path, cluster_id: str, brokers: Iterable[int
 
 
 def _change_note(path: Path, what: str, change: Callable[[frozenset[int]], frozenset[int]]) -> None:
-    try:
-        known = _numbers(path)
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error}. Then give the command again") from error
+    known = _numbers(path)
     if (changed := change(known)) != known:
         numbers = " ".join(map(str, sorted(changed)))
         write_state(path, numbers, what, "Nothing was changed", mode=PRIVATE_MODE)
 
 
-def _noted(path: Path) -> frozenset[int]:
-    with suppress(OSError, InputError):
-        return _numbers(path)
-    return frozenset()
-
-
 def _numbers(path: Path) -> frozenset[int]:
-    """Brokers that were noted. Raises OSError and InputError if the note is there and cannot be read."""
-    with suppress(FileNotFoundError):
-        return frozenset(number for word in read_text(path).split() if (number := signed_number(word)) is not None)
-    return frozenset()
+    """Brokers that were noted. Raises InputError if the note is there and cannot be read."""
+    try:
+        numbers = {word: signed_number(word) for word in read_text(path).split()}
+    except FileNotFoundError:
+        return frozenset()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {machine_reason(error)}. Then give the command again") from error
+    except InputError as error:
+        raise InputError(f"{error}. Move it away, then give the command again") from error
+    if None in numbers.values():
+        raise InputError(f"{path}: it holds more than ids of brokers. Move it away, then give the command again")
+    return frozenset(number for number in numbers.values() if number is not None)
 
 
 # The record of brokers in maintenance: in the cluster, and a copy in the state directory.
@@ -339,10 +338,14 @@ class MaintenanceStore:
         return cluster_folder(self.context.state_dir, self.cluster_id) / FILE_NAME
 
     def _read_here(self) -> MaintenanceRecord | None:
-        if not self._path.exists():
-            return None
         try:
             return parse_record(read_text(self._path))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise InputError(
+                f"{self._path} cannot be read: {machine_reason(error)}. Then give the command again"
+            ) from error
         except ValueError as error:
             raise InputError(f"{self._path}: it is no record of maintenance: {error}. Move it away") from error
 

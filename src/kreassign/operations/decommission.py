@@ -206,7 +206,11 @@ def uncordon_drained(
     cordon is opened also where it shows none: it may lag, or the process that opened it died before it noted that.
     """
     cluster_id = client.describe_cluster().cluster_id
-    noted = noted_cordons(context.state_dir, cluster_id)
+    others = "no unfinished decommission of this state directory cordoned it"
+    try:
+        noted = noted_cordons(context.state_dir, cluster_id)
+    except InputError as error:
+        noted, others = frozenset(), f"it is not known who cordoned it ({error})"
     with sole_change(client, context, "decommission", clock) as confirm:
         try:
             maintained = kept_by_maintenance(client, context, brokers)
@@ -216,7 +220,6 @@ def uncordon_drained(
             shown = None if one.cordon is None else one.cordon.value
             if one.cordon is None or not (is_our_cordon(shown) or (not shown and one.broker in noted)):
                 continue
-            others = "no unfinished decommission of this state directory cordoned it"
             why = maintained.get(one.broker, "" if one.broker in noted else others)
             if why:
                 tell(f"broker {one.broker} stays cordoned, since {why}")
@@ -514,8 +517,7 @@ class Decommissioning:
             # Others that were noted may have been opened since: a later cordon of theirs is not ours.
             elsewhere = sorted(noted.difference(brokers))
             others = read_brokers(self._client, elsewhere).brokers if elsewhere else ()
-            opened = [one.broker for one in others if one.cordon and not is_our_cordon(one.cordon.value)]
-            forget_decommissions(state_dir, cluster_id, brokers)
+            opened = [one.broker for one in others if one.cordon and not _may_be_ours(one)]
             forget_cordons(state_dir, cluster_id, opened)
             for broker in brokers:
                 # Before it is sent: an answer that is lost leaves a cordon that is ours.
@@ -524,11 +526,15 @@ class Decommissioning:
                 try:
                     refusal = cordon(confirmed_writes(self._client, confirm), broker)
                 except (ClusterError, ExecutionError) as error:
-                    if isinstance(error, ExecutionError) or is_final(error):
+                    # One that was noted before may be set already, by a process that died, and not be shown yet.
+                    if broker not in noted and (isinstance(error, ExecutionError) or is_final(error)):
                         self._forget_cordon(broker, cluster_id)
                     raise
-                if refusal is not None:
-                    self._keep_open(broker, refusal)
+                if refusal is None:
+                    forget_decommissions(state_dir, cluster_id, (broker,))
+                    continue
+                self._keep_open(broker, refusal)
+                if broker not in noted:
                     self._forget_cordon(broker, cluster_id)
         return None
 
@@ -610,6 +616,12 @@ class Decommissioning:
         return DecommissionResult(tuple(self._steps.taken), tuple(self._done), step)
 
 
+def _may_be_ours(one: BrokerReading) -> bool:
+    """True if the cordon of a live broker may be ours; settings from before it show none beside closed directories."""
+    value = None if one.cordon is None else one.cordon.value
+    return is_our_cordon(value) or (not value and one.is_closed)
+
+
 def _end_of(step: Step | None) -> object:
     """The remedy of a brief wait, whose reason may alternate; else the step itself."""
     return (Await, step.remedy) if isinstance(step, Await) and step.remedy else step
@@ -634,9 +646,12 @@ def cancel_decommission(
 ) -> CancelledDecommission:
     """Cancel the run that drains these brokers, if there is one, and uncordon those that are not in maintenance.
 
-    Raises InputError, ClusterError, and JournalUnreadable while a journal may be that of such a run.
+    Raises InputError, ClusterError, and JournalUnreadable while a journal may be that of such a run. Nothing is changed
+    while notes of cordons, or what an unfinished run was for, cannot be read.
     """
     cluster_id = client.describe_cluster().cluster_id
+    # A note that cannot be read can neither be changed: that is found before anything else is.
+    noted_cordons(context.state_dir, cluster_id)
     steps, unfinished = list[str](), list[str]()
     for run in left_behind(context.state_dir, cluster_id):
         if isinstance(run, UnreadableJournal):

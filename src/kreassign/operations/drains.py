@@ -98,8 +98,11 @@ DRAINING = ("drain ", "replace ")
 def refuse_shared_drains(
     state_dir: Path, cluster_id: str, brokers: Collection[int], unfinished: Collection[str]
 ) -> None:
-    """Raise InputError if an unfinished run drains other brokers besides these: it cannot be called off for some."""
-    for run_id, moves in _drains(state_dir, cluster_id):
+    """Raise InputError if an unfinished run drains other brokers besides these: it cannot be called off for some.
+
+    Raises MalformedPlan if the facts of one cannot be read: it may be a drain.
+    """
+    for run_id, moves in _drains(state_dir, cluster_id, unfinished):
         drained = {broker for move in moves for broker in move.reassignment.removing}
         if run_id in unfinished and not drained.isdisjoint(brokers) and not drained.issubset(brokers):
             ids = ",".join(map(str, sorted(drained.union(brokers))))
@@ -116,7 +119,10 @@ def interrupted_drains(state_dir: Path, cluster_id: str, brokers: Collection[int
 
 
 def decommissioned_here(state_dir: Path, cluster_id: str) -> frozenset[int]:
-    """Brokers that this state directory cordoned, emptied or unregistered, by its notes and the drains it keeps."""
+    """Brokers that this state directory cordoned, emptied or unregistered, by its notes and the drains it keeps.
+
+    Raises InputError if a note cannot be read.
+    """
     moves = (move for _, moves in _drains(state_dir, cluster_id) for move in moves)
     drained = (broker for move in moves for broker in move.reassignment.removing)
     return noted_cordons(state_dir, cluster_id) | noted_decommissions(state_dir, cluster_id).union(drained)
@@ -129,11 +135,20 @@ def drains_of(state_dir: Path, cluster_id: str, brokers: Collection[int]) -> Ite
             yield run_id
 
 
-def _drains(state_dir: Path, cluster_id: str) -> Iterator[tuple[str, tuple[PlannedMove, ...]]]:
-    """Runs of a plan that drains or replaces brokers, with their moves."""
+def _drains(
+    state_dir: Path, cluster_id: str, unfinished: Collection[str] = ()
+) -> Iterator[tuple[str, tuple[PlannedMove, ...]]]:
+    """Runs of a plan that drains or replaces brokers, with their moves.
+
+    What cannot be read is left out, unless its run is `unfinished`.
+    """
     for path in cluster_journals(state_dir, cluster_id):
-        with suppress(JournalUnreadable, MalformedPlan):
+        try:
             first = first_event(path)
             facts = kept_facts(path, first.plan_id)
-            if facts is not None and facts.task.startswith(DRAINING):
-                yield path.stem, first.moves
+        except (JournalUnreadable, MalformedPlan):
+            if path.stem in unfinished:
+                raise
+            continue
+        if facts is not None and facts.task.startswith(DRAINING):
+            yield path.stem, first.moves
