@@ -12,7 +12,8 @@ from tests.real.reassign_scenarios import PLAN, TOPICS
 from tests.real.tool_comparison import Tool
 
 DEAD = 3
-_IMPATIENT = {"default.api.timeout.ms": "2500", "request.timeout.ms": "2000"}
+_IMPATIENT = {"default.api.timeout.ms": "6000", "request.timeout.ms": "5500"}
+"""How long the tools wait for the dead broker; no other may take as long."""
 
 
 def _impatient(tool: Tool) -> tuple[str, str]:

@@ -91,7 +91,7 @@ def test_a_lagging_description_passes_for_a_factor_unless_guarded(
         KafkaCluster.start(CLUSTERS[mode]) as cluster,
         reserved_ports() as ports,
         standing_before(cluster, ports) as proxy,
-        client_of(cluster, request_timeout_ms="5000") as client,
+        client_of(cluster, request_timeout_ms="10000") as client,
     ):
         # With ZooKeeper one of them is the controller, which must not be frozen.
         here = cluster.seen().controller if cluster.zookeeper else 0
