@@ -13,13 +13,15 @@ import pytest
 from kreassign.admin import AdminClient
 from kreassign.errors import ClusterError, Infeasible, InputError, JournalDamaged, Unreachable
 from kreassign.executor.brokers import CORDON, NOT_SHOWN, Blocked
-from kreassign.executor.events import RunStarted
+from kreassign.executor.events import Event, RunStarted, VerdictsRecorded
+from kreassign.executor.guards import GuardName, GuardSetting, Reaction
 from kreassign.executor.history.run_history import read_history
 from kreassign.executor.journal import Journal, find_journals
 from kreassign.executor.journal.folder import cluster_folder, make_folder
 from kreassign.executor.lease import OFFSETS_TOPIC, ClusterLease, Held, LeaseHolder, LeasePolicy
 from kreassign.executor.maintenance.record import MaintenanceRecord
 from kreassign.executor.preflight import RunSettings, prepare
+from kreassign.executor.state import RunView
 from kreassign.model import Batch, ConfigChange, ConfigResource, LogDirReplica, NewTopic
 from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED, INVALID_CONFIG, TOPIC_AUTHORIZATION_FAILED
 from kreassign.model.plan_facts import PlanFacts, Totals
@@ -41,6 +43,7 @@ from kreassign.operations.decommission import (
     cancel_decommission,
     preview_decommission,
     uncordon_drained,
+    undone_drain,
     undone_if_wanted,
 )
 from kreassign.operations.doctor import diagnose_cluster
@@ -98,11 +101,12 @@ class VirtualRuns:
     before: Callable[[], object] = lambda: None
     dies_after_s: float | None = None
     ids: list[str] = field(default_factory=list)
+    guards: tuple[GuardSetting, ...] = ()
 
     def execute(self, plan: PlanFile) -> RunHistory:
         self.before()
         number = len(find_journals(self.rig.state_dir)) + 1
-        chosen = RunSettings(f"run-{number}", self.rig.transport.now_ms(), ThrottleRates(RATE))
+        chosen = RunSettings(f"run-{number}", self.rig.transport.now_ms(), ThrottleRates(RATE), self.guards)
         started = prepare(self.rig.client, plan.plan, chosen, expected=plan.expected)
         self.ids.append(started.run_id)
         if self.dies_after_s is not None:
@@ -120,6 +124,10 @@ class VirtualRuns:
     def resume(self, run_id: str) -> RunHistory:
         self.rig.listener = None
         return self.rig.resume(run_id)
+
+    def undo(self, run: RunHistory) -> RunHistory | None:
+        context = RunContext(self.rig.state_dir, 5.0, warn=lambda _: None)
+        return undone_drain(self.rig.client, run, (3,), context, lambda _: None, self.rig.transport)
 
 
 class Operators:
@@ -1025,6 +1033,76 @@ def test_a_drain_that_is_done_and_rolled_back_ends_the_decommission(operators: O
     assert isinstance(found, Blocked)
     assert "run run-1, which drains broker 3, is done (a guard demanded its rollback: run " in str(found)
     assert (rig.replicas, runs.ids, operators.cordon) == (before, ["run-1"], None)
+
+
+@dataclass
+class DyingBeforeTheRollback(VirtualRuns):
+    """Runs whose guard demands a rollback, and whose process dies after their end, before that.
+
+    The last copies arrive before the cancel takes effect.
+    """
+
+    guards: tuple[GuardSetting, ...] = (GuardSetting(GuardName.BROKER, Reaction.ROLLBACK),)
+
+    def execute(self, plan: PlanFile) -> RunHistory:
+        named = {broker for replicas in plan.plan.replicas.values() for broker in replicas}
+        spare = min(self.rig.twin.metadata.brokers.keys() - named - {3})
+
+        def let_copies_arrive(event: Event, run: RunView) -> None:
+            if isinstance(event, VerdictsRecorded) and run.control.wants_rollback:
+                self.rig.transport.sleep(120)
+
+        self.rig.after(3, lambda: self.rig.twin.crash(spare))
+        self.rig.listener = let_copies_arrive
+        run = super().execute(plan)
+        assert (run.state, run.wants_rollback) == ("done", True)
+        self.rig.listener = None
+        self.rig.twin.start(spare)
+        self.rig.transport.sleep(30)
+        raise Killed
+
+
+@pytest.fixture
+def owed(tmp_path: Path) -> Operators:
+    """Operators of a drain whose process died before the rollback that a guard had demanded."""
+    operators = Operators(TwinRig(tmp_path, LISTS, brokers=7, size_bytes=40 * RATE))
+    with pytest.raises(Killed):
+        operators.decommission(runs=DyingBeforeTheRollback(operators.rig))
+    assert not is_named(operators.rig)
+    return operators
+
+
+def test_a_rollback_that_a_dead_process_owed_is_made_by_the_next(owed: Operators) -> None:
+    rig, runs, request = owed.rig, VirtualRuns(owed.rig), DecommissionRequest((3,))
+    shown = preview_decommission(rig.client, request, owed.context(), rig.transport)
+    assert (shown.undone, shown.drain) == ("run-1", None)
+    say = owed.said.append
+    unasked = Decommissioning(rig.client, request, owed.context(), runs, rig.transport, say, is_agreed=False).go_on()
+    assert (unasked.next_step, is_named(rig)) == (NOT_SHOWN, False)
+    found = owed.decommission(runs=runs).next_step
+    assert owed.said == ["roll back run run-1, which drains broker 3, as a guard demanded"]
+    assert "run run-1, which drains broker 3, is done (a guard demanded its rollback: run " in str(found)
+    assert rig.replicas == {number: tuple(replicas) for number, replicas in enumerate(LISTS)}
+    assert (owed.cordon, runs.ids) == (None, [])
+    assert owed.decommission().is_finished, "once more: it is drained"
+
+
+def test_a_rollback_owed_to_a_dead_broker_does_not_keep_it_registered(owed: Operators) -> None:
+    owed.rig.let_reach_controllers()
+    owed.rig.twin.stop(3)
+    owed.rig.transport.sleep(30)
+    assert owed.decommission(unregisters=True).is_finished
+    assert owed.said[1] == "nothing of run run-1 can be rolled back now"
+    assert 3 not in owed.rig.twin.metadata.brokers
+
+
+def test_a_rollback_owed_of_lists_that_others_restored_is_not_made(owed: Operators) -> None:
+    close(owed, None)
+    before = {tp(number): tuple(replicas) for number, replicas in enumerate(LISTS)}
+    owed.rig.client.alter_partition_reassignments(before).raise_if_any()
+    owed.rig.transport.sleep(60)
+    assert owed.decommission().is_finished
+    assert owed.said == ["cordon the log directories of broker 3", "drain broker 3: t-0, t-1"]
 
 
 def test_a_drain_of_two_brokers_is_not_called_off_for_one_of_them(tmp_path: Path) -> None:

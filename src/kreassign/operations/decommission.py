@@ -37,7 +37,7 @@ from kreassign.executor.cluster.changes import is_final
 from kreassign.executor.cluster.port import confirmed_writes
 from kreassign.executor.decommission import Decommission, Drain, Step, Unregister
 from kreassign.executor.events import PlannedMove, RunStarted
-from kreassign.executor.history.run_history import UnreadableJournal, left_behind
+from kreassign.executor.history.run_history import Present, UnreadableJournal, left_behind, rollback_plan
 from kreassign.executor.journal import active_run
 from kreassign.executor.maintenance.record import is_record_denied
 from kreassign.executor.preview import RunPreview
@@ -69,6 +69,7 @@ from kreassign.operations.connect import Tell, tell_nobody
 from kreassign.operations.drains import (
     decommissioned_here,
     drain_plan,
+    drain_to_undo,
     drains_of,
     interrupted_drains,
     refuse_shared_drains,
@@ -91,7 +92,8 @@ WITHOUT_PLAN = RunRequest(PlanFile(Plan(())))
 NO_POLICY = PlanPolicy()
 SHOWN_REASONS = 3
 BRIEF_S = 300.0
-"""How long a broker may take to delete replicas."""
+"""How long a broker may take to delete a replica."""
+DEMANDED = "a guard demanded its rollback"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +148,9 @@ class RunsOfSteps(Protocol):
     def resume(self, run_id: str) -> RunHistory:
         """Resume an interrupted run."""
 
+    def undo(self, run: RunHistory) -> RunHistory | None:
+        """Roll back a drain; None if nothing of it can go back now."""
+
 
 @dataclass(frozen=True, slots=True)
 class JournalledRuns:
@@ -169,6 +174,10 @@ class JournalledRuns:
         )
         return self._settled(resumed)
 
+    def undo(self, run: RunHistory) -> RunHistory | None:
+        """Roll back a drain that is done, of which a guard demanded that."""
+        return undone_drain(self.client, run, self.request.brokers, self.context, self.tell)
+
     def _settled(self, found: RunHistory) -> RunHistory:
         return undone_if_wanted(self.client, found, self.request.brokers, self.context, self.tell)
 
@@ -181,20 +190,38 @@ def undone_if_wanted(
     tell: Tell,
     clock: Clock = SYSTEM_CLOCK,
 ) -> RunHistory:
-    """The run of a drain, rolled back if a guard demanded that, with a sentence about its rollback.
+    """The run of a drain, rolled back if a guard demanded that, with a sentence about its rollback."""
+    if not (found.wants_rollback and found.ended_ms is not None):
+        return found
+    undone = undone_drain(client, found, brokers, context, tell, clock)
+    return undone or _with_rollback(found, f"{DEMANDED}: nothing was left to roll back")
+
+
+def undone_drain(
+    client: AdminClient,
+    found: RunHistory,
+    brokers: tuple[int, ...],
+    context: RunContext,
+    tell: Tell,
+    clock: Clock = SYSTEM_CLOCK,
+) -> RunHistory | None:
+    """The run of a drain, rolled back, with a sentence about its rollback; None if nothing of it can go back.
 
     An error of the cluster is no reason to go on: the drain would be made once more.
     """
-    if not (found.wants_rollback and found.ended_ms is not None):
-        return found
     try:
         uncordon_drained(client, brokers, context, tell, clock)
         undone = roll_back(client, RollbackRequest(found.run_id), context, clock).run
-        made = "nothing was left to roll back" if undone is None else f"run {undone.run_id}, which is {undone.state}"
-        why = f"a guard demanded its rollback: {made}"
     except ClusterError as error:
         why = f"it was not rolled back: {error_text(error)}; `kreassign rollback {found.run_id}` does that"
-    return replace(found, problems=(why, *found.problems))
+        return _with_rollback(found, why)
+    if undone is None:
+        return None
+    return _with_rollback(found, f"{DEMANDED}: run {undone.run_id}, which is {undone.state}")
+
+
+def _with_rollback(found: RunHistory, sentence: str) -> RunHistory:
+    return replace(found, problems=(sentence, *found.problems))
 
 
 def uncordon_drained(
@@ -239,8 +266,8 @@ def decommission(
     """Empty brokers, and unregister them if requested; continues an earlier call.
 
     Unless that `is_agreed`, nothing is changed: it is checked that there is nothing to do. Returns when that is done,
-    when only the operator can go on, or when a run did not end well. Raises InputError, Infeasible, IllegalPlan,
-    ExecutionError, ClusterError.
+    when only the operator can go on, or when a run did not end well, or was rolled back. Raises InputError, Infeasible,
+    IllegalPlan, ExecutionError, ClusterError.
     """
     executed = JournalledRuns(client, context, request, tell)
     return Decommissioning(client, request, context, executed, SYSTEM_CLOCK, tell, is_agreed=is_agreed).go_on()
@@ -250,20 +277,24 @@ def decommission(
 class DecommissionPreview:
     """Predicted decommission: its first step, ways for replicas to land on the brokers after that, and the drain.
 
-    `resumed` are interrupted runs that it would resume. `drain` is None if nothing is to be moved, or that is not known
-    yet.
+    `resumed` are interrupted runs that it would resume, and `undone` is the earlier drain that it would roll back, and
+    then end. `drain` is None if nothing is to be moved, or that is not known yet.
     """
 
     next_step: Step
     open_ways: tuple[str, ...] = ()
     resumed: tuple[str, ...] = ()
     drain: RunPreview | None = None
+    undone: str | None = None
 
 
 def preview_decommission(
     client: AdminClient, request: DecommissionRequest, context: RunContext, clock: Clock = SYSTEM_CLOCK
 ) -> DecommissionPreview:
-    """Predict `decommission` for the present cluster; changes nothing. Raises what planning the drain raises."""
+    """Predict `decommission` for the present cluster; changes nothing.
+
+    Raises what planning the drain raises, and JournalUnreadable.
+    """
     found = read_brokers(client, request.brokers)
     wanted = _with_maintenance(client, request.wanted, found, context)
     cluster_id = client.describe_cluster().cluster_id
@@ -275,8 +306,10 @@ def preview_decommission(
     ways = wanted.open_ways(found)
     resumed = interrupted_drains(context.state_dir, cluster_id, request.brokers)
     ahead = _drain_ahead(wanted, found)
-    if resumed or isinstance(step, Blocked | Finished) or ahead is None:
-        return DecommissionPreview(step, ways, resumed)
+    owed = drain_to_undo(context.state_dir, cluster_id, request.brokers)
+    undone = owed.run_id if owed and _is_in_place(owed, found) else None
+    if resumed or undone or isinstance(step, Blocked | Finished) or ahead is None:
+        return DecommissionPreview(step, ways, resumed, undone=undone)
     asked, started = _prepared_drain(client, request, step, ahead, context, clock)
     return DecommissionPreview(step, ways, (), preview_run(client, started, asked))
 
@@ -302,6 +335,12 @@ def _asked_for_cordons(client: AdminClient, wanted: Decommission, found: Reading
     asked = validated_cordons(client, found, wanted.uncordoned)
     refused = {broker: why for broker, why in asked.items() if why is not None}
     return replace(wanted, uncordoned={**wanted.uncordoned, **refused})
+
+
+def _is_in_place(drain: RunHistory, found: Readings) -> bool:
+    """True if a list is still as this drain left it."""
+    now = {one.topic_partition: one for one in found.partitions}
+    return len(rollback_plan(drain.moves, now, present=Present(topic_ids=found.topic_ids)).plan) > 0
 
 
 def _drain_ahead(wanted: Decommission, found: Readings) -> Drain | None:
@@ -380,6 +419,8 @@ class Decommissioning:
             self._steps.note(f"resume run {run_id}, which drains {listed_brokers(self._request.brokers)}")
             if blocked := self._after(self._runs.resume(run_id)):
                 return self._result(blocked)
+        if blocked := self._undo_owed(cluster_id):
+            return self._result(blocked)
         last: Step | None = None
         while True:
             with self._steps:
@@ -496,6 +537,20 @@ class Decommissioning:
         return copies < fewest
 
     # --- steps --------------------------------------------------------------------------------------------------
+
+    def _undo_owed(self, cluster_id: str) -> Blocked | None:
+        """Roll back a drain of an earlier process that died before it did what a guard demanded."""
+        drain = drain_to_undo(self._context.state_dir, cluster_id, self._request.brokers)
+        if drain is None or not _is_in_place(drain, self._read()):
+            return None
+        if not self._is_agreed:
+            return NOT_SHOWN
+        names = listed_brokers(self._request.brokers)
+        self._steps.note(f"roll back run {drain.run_id}, which drains {names}, as a guard demanded")
+        if (undone := self._runs.undo(drain)) is not None:
+            return self._after(undone)
+        self._steps.note(f"nothing of run {drain.run_id} can be rolled back now")
+        return None
 
     def _cordon(self, brokers: Collection[int]) -> Blocked | None:
         state_dir, cluster_id = self._context.state_dir, self._client.describe_cluster().cluster_id

@@ -15,8 +15,9 @@ from kreassign.errors import InputError, JournalUnreadable, MalformedPlan
 from kreassign.executor.brokers import listed_brokers
 from kreassign.executor.decommission import Decommission, Drain
 from kreassign.executor.events import PlannedMove
-from kreassign.executor.history.run_history import left_behind
-from kreassign.executor.journal import cluster_journals, first_event
+from kreassign.executor.history.run_history import left_behind, read_history
+from kreassign.executor.journal import cluster_journals, first_event, journal_path
+from kreassign.model.run import RunHistory
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotLogDir
 from kreassign.operations.broker_changes import noted_cordons, noted_decommissions
 from kreassign.operations.connect import Warn
@@ -116,6 +117,27 @@ def interrupted_drains(state_dir: Path, cluster_id: str, brokers: Collection[int
     """Interrupted, unfinished runs that only drain these brokers."""
     drains = frozenset(drains_of(state_dir, cluster_id, brokers))
     return tuple(found.run_id for found in left_behind(state_dir, cluster_id) if found.run_id in drains)
+
+
+def drain_to_undo(state_dir: Path, cluster_id: str, brokers: Collection[int]) -> RunHistory | None:
+    """The latest drain of these brokers if it has ended, a guard demanded its rollback, and no run was one.
+
+    Its process died before that. Raises JournalUnreadable.
+    """
+    latest = max(drains_of(state_dir, cluster_id, brokers), default=None)
+    if latest is None:
+        return None
+    found = read_history(journal_path(state_dir, cluster_id, latest))
+    is_owed = found.wants_rollback and found.ended_ms is not None
+    return found if is_owed and latest not in _undone(state_dir, cluster_id) else None
+
+
+def _undone(state_dir: Path, cluster_id: str) -> Iterator[str]:
+    """Runs that a rollback has undone, or is to undo."""
+    for path in cluster_journals(state_dir, cluster_id):
+        with suppress(JournalUnreadable):  # No run begins beside one, so that nothing is rolled back twice.
+            if (undone := first_event(path).undoes) is not None:
+                yield undone
 
 
 def decommissioned_here(state_dir: Path, cluster_id: str) -> frozenset[int]:

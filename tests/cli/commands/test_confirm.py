@@ -10,6 +10,7 @@ import subprocess
 import termios
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -169,11 +170,12 @@ def test_a_rollback_shows_what_it_does_and_begins_only_if_somebody_agrees(termin
     assert (code, "begin?" in shown) == (0, False), "nothing is left to move back, so nobody is asked"
 
 
-def test_an_interrupted_drain_is_resumed_only_if_somebody_agrees() -> None:
-    seen = DecommissionPreview(Blocked("broker 3 is silent"), resumed=("run-1",))
+@pytest.mark.parametrize("due", [{"resumed": ("run-1",)}, {"undone": "run-1"}], ids=["resumed", "rolled back"])
+def test_an_earlier_drain_is_gone_on_with_only_if_somebody_agrees(due: dict[str, Any]) -> None:
+    seen = DecommissionPreview(Blocked("broker 3 is silent"))
     with CliRunner().isolation("n\n"), pytest.raises(click.exceptions.Exit):
-        is_begun(seen)
-    assert not is_begun(replace(seen, resumed=()))
+        is_begun(replace(seen, **due))
+    assert not is_begun(seen)
 
 
 def test_brokers_leave_service_only_if_somebody_agrees(terminal: Terminal) -> None:

@@ -162,7 +162,7 @@ def _after_look(step: Step) -> tuple[str | None, int]:
 
 def is_begun(seen: DecommissionPreview) -> bool:
     """Ask whether to begin; False without a question if nothing can or need be done."""
-    if isinstance(seen.next_step, Blocked | Finished) and not seen.resumed:
+    if isinstance(seen.next_step, Blocked | Finished) and not (seen.resumed or seen.undone):
         return False
     ask(_lines(seen))
     return True
@@ -175,6 +175,8 @@ def _lines(seen: DecommissionPreview) -> Iterator[str]:
         yield f"  {sentence}"
     if seen.resumed:
         yield f"  run {', '.join(seen.resumed)} is resumed first"
+    if seen.undone:
+        yield f"  run {seen.undone} is rolled back first, as a guard demanded; nothing else is done then"
     if seen.drain is not None:
         yield "to drain:"
         for line in preview_lines(seen.drain):
