@@ -115,8 +115,10 @@ def test_a_covered_broker_that_becomes_urgent_ends_no_run() -> None:
     assert [one.also for one in watched.memory.acts] == [(8,)]
 
 
-def test_people_who_cancel_a_run_for_two_brokers_stop_both() -> None:
-    watched = by_day()
+@pytest.mark.parametrize("back_s", [9 * DAY, 23 * HOUR])
+def test_people_who_cancel_a_run_for_two_brokers_stop_both(back_s: float) -> None:
+    """Broker 8 may be back by then, and go again."""
+    watched = by_day(back_s=back_s, run_s=5 * HOUR)
     watched.result, watched.by = Result.CANCELLED, "an operator"
     watched.watch(32 * HOUR, every_s=300)
     assert watched.runs == [GONE_3]

@@ -553,11 +553,6 @@ def _silenced(memory: Memory, event: Silenced) -> Memory:
     )
 
 
-def _silenced_by(event: RunEnded, finding: Finding, why: str) -> Finding:
-    silence = Silenced(event.at_ms, 0, *finding.name, event.at_ms + SILENT_MS, event.by, why)
-    return replace(finding, silence=silence)
-
-
 def _ended(memory: Memory, event: RunEnded) -> Memory:
     act = next(one for one in memory.acts if one.ended_ms is None)
     moves = act.moves if event.moved is None else event.moved
@@ -582,7 +577,11 @@ def _ended(memory: Memory, event: RunEnded) -> Memory:
     for name in act.names:
         finding = memory.findings[name]
         if name == event.name or finding.state in {State.TOLD, State.PROPOSED}:  # others are over, or have begun again
-            memory = _with(memory, _after_run(event, act, finding))
+            finding = _after_run(event, act, finding)
+        if event.by and event.result not in {Result.DONE, *UNBEGUN}:
+            why, until_ms = f"{event.by} ended its run {act.run_id}", event.at_ms + SILENT_MS
+            finding = replace(finding, silence=Silenced(event.at_ms, 0, *name, until_ms, event.by, why))
+        memory = _with(memory, finding)
     return memory
 
 
@@ -595,10 +594,7 @@ def _after_run(event: RunEnded, act: Act, finding: Finding) -> Finding:
         return replace(finding, state=State.GIVEN_UP)
     if event.result is Result.NOT_BEGUN:
         return _postponed(before, event.at_ms, problem)
-    if event.by:
-        why = f"{event.by} ended its run {act.run_id}"
-        return replace(_silenced_by(event, finding, why), state=State.TOLD)
-    if act.is_end_asked:
+    if event.by or act.is_end_asked:
         return replace(finding, state=State.TOLD)
     return _failed(finding, event.at_ms, problem)
 
