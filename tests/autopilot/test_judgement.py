@@ -430,11 +430,13 @@ def test_a_broker_in_maintenance_is_not_told_as_over() -> None:
 
 
 def test_a_rack_in_maintenance_is_not_many_gone() -> None:
-    entered = Entered(0, "ann", is_cordoned=False)
+    """The record of maintenance is on a broker of that rack: for ten minutes it does not answer."""
+    entered = Known(dict.fromkeys((0, 3, 6), Entered(0, "ann", is_cordoned=False)))
 
     def world(now_s: float) -> Observation:
-        return replace(outages(*((one, 600, DAY) for one in (0, 3, 6)))(now_s),
-                       maintenance=Known(dict.fromkeys((0, 3, 6), entered)))  # fmt: skip
+        is_read = not 40 * MINUTE <= now_s < 50 * MINUTE
+        seen = outages(*((one, 600, DAY) for one in (0, 3, 6)))(now_s)
+        return replace(seen, maintenance=entered if is_read else Unknown("no answer"))
 
     watched = Watched("[care]", world)
     watched.watch(HOUR)

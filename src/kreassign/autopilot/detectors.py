@@ -99,7 +99,7 @@ def _racks_down(look: Look) -> tuple[str, ...]:
     Before Kafka 4.0 a cluster names no broker that is down: its rack is that of the look that saw it last.
     """
     racks = {**look.memory.racks, **look.now.racks}
-    unplanned = look.now.replica_counts.keys() - look.now.in_maintenance
+    unplanned = look.now.replica_counts.keys() - _planned(look)
     sizes = Counter(rack for broker, rack in racks.items() if broker in unplanned)
     return tuple(sorted(rack for rack, size in sizes.items() if size > 1 and rack not in look.now.usable_racks))
 
@@ -123,8 +123,12 @@ def at_once(times: Collection[int], within_ms: float) -> int:
 def _away(look: Look) -> dict[int, int]:
     """Brokers that are down unplanned and hold replicas, with the time from which on."""
     since = look.memory.away
-    planned = look.memory.planned if isinstance(look.now.maintenance, Unknown) else look.now.in_maintenance
-    return {broker: since.get(broker, look.now.at_ms) for broker in look.now.missing - planned}
+    return {broker: since.get(broker, look.now.at_ms) for broker in look.now.missing - _planned(look)}
+
+
+def _planned(look: Look) -> frozenset[int]:
+    """Brokers in maintenance; where that is unknown, those that were down for it at the look before."""
+    return look.memory.planned if isinstance(look.now.maintenance, Unknown) else look.now.in_maintenance
 
 
 def _broker_gone(look: Look) -> Iterator[Symptom]:
