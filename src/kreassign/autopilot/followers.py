@@ -184,10 +184,12 @@ def sees_slow(look: Look, subject: str) -> str | None:
 
 
 def catching_up(memory: Memory, now: Observation) -> tuple[int, ...]:
-    """Brokers that came back within a day, and have replicas out of sync."""
-    back = returned(memory, now.at_ms)
+    """Brokers that came back within a day, and have replicas out of sync, as far as those were read."""
+    back = returned(memory, now.at_ms) & now.live
+    if now.unread_topics or not now.are_brokers_read:
+        return tuple(sorted(back))
     behind = {broker for one in now.placed for broker in set(one.replicas) - set(one.isr)}
-    return tuple(sorted(back & behind & now.live))
+    return tuple(sorted(back & behind))
 
 
 def returned(memory: Memory, at_ms: int) -> frozenset[int]:
