@@ -20,6 +20,7 @@ from kreassign.autopilot.events import (
     Name,
     NotPlanned,
     OthersMoved,
+    PeopleHeld,
     Planned,
     ReplicasHeld,
     Result,
@@ -234,6 +235,16 @@ def test_a_pause_of_people_stays_and_is_told_once() -> None:
     assert told == ["broker-gone broker 3: ann@host paused its repair, and it stays so"]
     watched.watch(5 * MINUTE)
     assert watched.orders[orders:] == [PauseRun("run-0")], "theirs is over, and so is the window"
+
+
+def test_a_journal_that_cannot_be_read_ends_no_pause_of_people() -> None:
+    watched = Watched(ACT, paused, run_s=DAY)
+    watched.watch(80 * MINUTE)
+    watched.world, watched.run = outages((3, 0, DAY)), RunSeen(is_left=True, is_unread=True)
+    watched.watch(MINUTE)
+    watched.world, watched.run = paused, RunSeen()
+    watched.watch(5 * MINUTE)
+    assert [one.by for one in watched.events if isinstance(one, PeopleHeld)] == ["ann@host"]
 
 
 def test_a_release_of_the_brake_releases_no_pause_of_people() -> None:

@@ -243,7 +243,7 @@ def _steer(decided: Decision, look: Look, shown: Mapping[Name, Symptom]) -> None
     act, now, run = decided.memory.running, look.now, look.now.run
     if act is None:
         return
-    if run.people != act.held_by_people:
+    if run.people != act.held_by_people and not run.is_unread:
         decided.note(PeopleHeld(now.at_ms, act.name, run.people))
         if run.people:
             what = f"{act.name}: {run.people} paused its repair, and it stays so"
