@@ -10,7 +10,7 @@ anywhere is replaced by any other, and a tick in virtual time is a tick.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -20,11 +20,8 @@ from zoneinfo import ZoneInfo
 from kreassign.autopilot.detectors import DETECTORS
 from kreassign.autopilot.events import (
     CLUSTER,
-    BrokerCame,
-    BrokerWent,
     ClosedGate,
     DigestTold,
-    DisksMeasured,
     EndAsked,
     Event,
     FindingMoved,
@@ -32,18 +29,14 @@ from kreassign.autopilot.events import (
     HoldAsked,
     Looked,
     Name,
-    OthersMoved,
-    OutagesPlanned,
     PeopleHeld,
     Planned,
-    ReplicasHeld,
     SightBack,
     SightLost,
     Silenced,
-    WentOn,
     WindowsLifted,
 )
-from kreassign.autopilot.followers import catching_up, sync_changed
+from kreassign.autopilot.facts import MISSED_MS, SIGN_OF_LIFE_MS, facts, is_long_ago
 from kreassign.autopilot.gains import gained
 from kreassign.autopilot.gates import (
     KNOWN_OF,
@@ -59,7 +52,6 @@ from kreassign.autopilot.gates import (
     is_unrehearsed,
     level_text,
     many_text,
-    others_now,
     rest_text,
     silence_text,
     together_text,
@@ -68,28 +60,13 @@ from kreassign.autopilot.gates import (
     unread,
     window_text,
 )
-from kreassign.autopilot.growth import use_of
 from kreassign.autopilot.lifecycle import STEPS, Evidence, NextAction, State
 from kreassign.autopilot.memory import MOST_TOLD, SILENT_MS, Act, Finding, Memory, last_act, remember
-from kreassign.autopilot.observation import Known, Observation, RunSeen
+from kreassign.autopilot.observation import Observation, RunSeen
 from kreassign.autopilot.policy import Kind, Level, Policy
 from kreassign.autopilot.rehearsals import counts_still
 from kreassign.autopilot.symptoms import NEVER_S, Look, Symptom, has_remedy, level_of
-from kreassign.model import TopicPartition
 from kreassign.model.text import DAY_MS, HOUR_MS, counted, format_amount, format_seconds
-
-MISSED_MS = 600_000
-"""Longest break between two looks after which evidence still counts."""
-
-SIGN_OF_LIFE_MS = 300_000
-"""A look is written down so often, whatever it shows: else one that shows much is taken for a break, and its host for
-lost."""
-
-SYNC_EVERY_MS = 180_000
-"""Followers that fell out of sync, and are back, are written down at most so often."""
-
-MOST_MOVES = 5_000
-"""Moves of others that are written down at once."""
 
 WAITING = frozenset({State.TOLD, State.PROPOSED})
 """States in which gates keep a repair from running."""
@@ -206,7 +183,7 @@ class Decision:
 def tick(memory: Memory, now: Observation, policy: Policy, shown: Mapping[Name, Symptom] | None = None) -> Decision:
     """Decide on one look, by the symptoms that it shows unless others are given."""
     decided = Decision(memory)
-    for event in _facts(memory, now, policy):
+    for event in facts(Look(now, memory, policy)):
         decided.note(event)
     shown = symptoms(Look(now, decided.memory, policy)) if shown is None else shown
     names = {*shown, *(one.name for one in decided.memory.open)}
@@ -220,17 +197,13 @@ def tick(memory: Memory, now: Observation, policy: Policy, shown: Mapping[Name, 
         decided.note(DigestTold(now.at_ms))
         decided.messages.append(digest(decided.memory, now.at_ms))
     last_ms = decided.memory.read_ms if now.are_brokers_read else decided.memory.looked_ms
-    if _is_due(last_ms, now.at_ms, SIGN_OF_LIFE_MS - policy.care.interval * 1000):
+    if is_long_ago(last_ms, now.at_ms, SIGN_OF_LIFE_MS - policy.care.interval * 1000):
         decided.note(Looked(now.at_ms, now.are_brokers_read))
     return decided
 
 
 def _order(name: Name, symptom: Symptom | None) -> tuple[int, bool, str]:
     return name.kind.urgency, symptom is None or not symptom.is_urgent, name.subject
-
-
-def _is_due(last_ms: int | None, at_ms: int, every_ms: float) -> bool:
-    return last_ms is None or not 0 <= at_ms - last_ms < every_ms  # the clock may have been set back
 
 
 def _steer(decided: Decision, look: Look, shown: Mapping[Name, Symptom]) -> None:
@@ -352,69 +325,13 @@ def _judge(decided: Decision, case: Case) -> None:
     kept_ms = 0 if since_ms is None else at_ms - since_ms
     is_due = bool(keeping) and not was_told and kept_ms >= told_after_ms(case.kind)
     is_same = before is not None and [one.gate for one in before.closed] == gates
-    is_old = before is not None and before.closed != closed and _is_due(before.at_ms, at_ms, HOUR_MS)
+    is_old = before is not None and before.closed != closed and is_long_ago(before.at_ms, at_ms, HOUR_MS)
     if is_due or is_old or not is_same:
         decided.note(GatesJudged(at_ms, name, closed, since_ms, is_due or was_told))
     if is_due:
         why = "; ".join(f"{one.gate}: {one.why}" for one in keeping)
         what = f"{name}: its repair has been kept for {format_seconds(kept_ms / 1000)}"
         decided.messages.append(Message(name, what, why, (*_COMMANDS, "kreassign doctor")))
-
-
-# Facts: what changed since the last look, whatever it means.
-
-
-def _facts(memory: Memory, now: Observation, policy: Policy) -> Iterator[Event]:
-    went_on = memory.looked_ms is not None and abs(now.at_ms - memory.looked_ms) > MISSED_MS
-    if went_on:
-        yield WentOn(now.at_ms)
-    if now.are_brokers_read:
-        is_witnessed = memory.read_ms is not None and abs(now.at_ms - memory.read_ms) <= MISSED_MS
-        if memory.read_ms is not None and not is_witnessed:
-            yield from _unseen(memory, now.at_ms, now.at_ms - memory.read_ms, went_on=went_on)
-        for broker in sorted(now.down - memory.away.keys()):
-            yield BrokerWent(now.at_ms, broker, is_witnessed, now.held_by(broker) if is_witnessed else None)
-        brokers, racks = tuple(sorted(now.replica_counts)), {**memory.racks, **now.racks}
-        held = ReplicasHeld(now.at_ms, brokers, tuple(racks.get(one, "") for one in brokers))
-        if not now.unread_topics and (memory.held is None or replace(memory.held, at_ms=now.at_ms) != held):
-            yield held  # before those that came: they were emptied while they were down
-        yield from (BrokerCame(now.at_ms, broker) for broker in sorted(memory.away.keys() & now.live))
-    planned = now.down & now.in_maintenance
-    if now.are_brokers_read and isinstance(now.maintenance, Known) and planned != memory.planned:
-        yield OutagesPlanned(now.at_ms, tuple(sorted(planned)))
-    seen, moves = others_now(now), _moves_of_others(Look(now, memory, policy))
-    if seen and (moves or _is_due(memory.others.at_ms if memory.others else None, now.at_ms, SIGN_OF_LIFE_MS)):
-        yield OthersMoved(now.at_ms, seen, moves)
-    if _is_due(memory.sync_ms, now.at_ms, SYNC_EVERY_MS) and (change := sync_changed(Look(now, memory, policy))):
-        yield change
-    if _is_due(memory.disks[-1].at_ms if memory.disks else None, now.at_ms, HOUR_MS):
-        uses = [use for broker, dirs in now.directories() for one in dirs if (use := use_of(broker, one)) is not None]
-        if uses:
-            yield DisksMeasured(now.at_ms, tuple(uses), catching_up(memory, now))
-
-
-def _moves_of_others(look: Look) -> tuple[TopicPartition, ...]:
-    """Moves of others that were not written down lately; of very many some follow with the next looks.
-
-    One that goes on is written again once a day, or so often that its rest is short by a seventh at most.
-    """
-    now, memory, policy = look
-    moves = now.moves_of_others.value if isinstance(now.moves_of_others, Known) else frozenset()
-    every_ms = min(DAY_MS, max(HOUR_MS, policy.care.rest * 1000 / 7))
-    return tuple(sorted(one for one in moves if _is_due(memory.foreign_ms.get(one), now.at_ms, every_ms)))[:MOST_MOVES]
-
-
-def _unseen(memory: Memory, at_ms: int, unread_ms: int, *, went_on: bool) -> Iterator[Event]:
-    """Take out of the evidence a time in which nothing was read: it shows nothing, not even health.
-
-    Minutes of planning are no break after which evidence begins again, and no time in which anything was seen.
-    """
-    for finding in memory.open:
-        if finding.lost_ms:
-            yield SightBack(at_ms, finding.name, at_ms)
-            yield SightLost(at_ms, finding.name, finding.is_gone)
-        elif finding.state is not State.RUNNING and not went_on:
-            yield SightBack(at_ms, finding.name, min(at_ms, finding.since_ms + unread_ms))
 
 
 # Symptoms, and the evidence that they are.

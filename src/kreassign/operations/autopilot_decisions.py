@@ -13,7 +13,6 @@ from pathlib import Path
 
 from kreassign.admin import AdminClient
 from kreassign.autopilot.core import (
-    SIGN_OF_LIFE_MS,
     Message,
     Order,
     tick,
@@ -28,6 +27,7 @@ from kreassign.autopilot.events import (
     RunBegan,
     WentOn,
 )
+from kreassign.autopilot.facts import SIGN_OF_LIFE_MS
 from kreassign.autopilot.gates import watcher_text
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Memory, memory_of, remember

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Protocol
 
 from kreassign.admin import AdminClient
-from kreassign.autopilot.core import SIGN_OF_LIFE_MS
 from kreassign.autopilot.events import Began, Ended, Event, FileKept, Name, Resumed
+from kreassign.autopilot.facts import SIGN_OF_LIFE_MS
 from kreassign.autopilot.memory import Memory, memory_of
 from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import InputError, JournalDamaged, JournalTaken, MirrorUnavailable, StandsBy

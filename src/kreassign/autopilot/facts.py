@@ -1,0 +1,102 @@
+"""Facts of a look, whatever they mean: what changed since the last one, as events. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from kreassign.autopilot.events import (
+    BrokerCame,
+    BrokerWent,
+    DisksMeasured,
+    Event,
+    OthersMoved,
+    OutagesPlanned,
+    ReplicasHeld,
+    SightBack,
+    SightLost,
+    WentOn,
+)
+from kreassign.autopilot.followers import catching_up, sync_changed
+from kreassign.autopilot.gates import others_now
+from kreassign.autopilot.growth import use_of
+from kreassign.autopilot.lifecycle import State
+from kreassign.autopilot.memory import Memory
+from kreassign.autopilot.observation import Known
+from kreassign.autopilot.symptoms import Look
+from kreassign.model import TopicPartition
+from kreassign.model.text import DAY_MS, HOUR_MS
+
+MISSED_MS = 600_000
+"""Longest break between two looks after which evidence still counts."""
+
+SIGN_OF_LIFE_MS = 300_000
+"""A look is written down so often, whatever it shows: else one that shows much is taken for a break, and its host for
+lost."""
+
+SYNC_EVERY_MS = 180_000
+"""Followers that fell out of sync, and are back, are written down at most so often."""
+
+MOST_MOVES = 5_000
+"""Moves of others that are written down at once."""
+
+
+def is_long_ago(last_ms: int | None, at_ms: int, every_ms: float) -> bool:
+    """True if the last time is so long ago, or after now: the clock may have been set back."""
+    return last_ms is None or not 0 <= at_ms - last_ms < every_ms
+
+
+def facts(look: Look) -> Iterator[Event]:
+    """Events of what changed since the last look."""
+    now, memory, _ = look
+    went_on = memory.looked_ms is not None and abs(now.at_ms - memory.looked_ms) > MISSED_MS
+    if went_on:
+        yield WentOn(now.at_ms)
+    if now.are_brokers_read:
+        is_witnessed = memory.read_ms is not None and abs(now.at_ms - memory.read_ms) <= MISSED_MS
+        if memory.read_ms is not None and not is_witnessed:
+            yield from _unseen(memory, now.at_ms, now.at_ms - memory.read_ms, went_on=went_on)
+        for broker in sorted(now.down - memory.away.keys()):
+            yield BrokerWent(now.at_ms, broker, is_witnessed, now.held_by(broker) if is_witnessed else None)
+        brokers, racks = tuple(sorted(now.replica_counts)), {**memory.racks, **now.racks}
+        held = ReplicasHeld(now.at_ms, brokers, tuple(racks.get(one, "") for one in brokers))
+        if not now.unread_topics and (memory.held is None or replace(memory.held, at_ms=now.at_ms) != held):
+            yield held  # before those that came: they were emptied while they were down
+        yield from (BrokerCame(now.at_ms, broker) for broker in sorted(memory.away.keys() & now.live))
+    planned = now.down & now.in_maintenance
+    if now.are_brokers_read and isinstance(now.maintenance, Known) and planned != memory.planned:
+        yield OutagesPlanned(now.at_ms, tuple(sorted(planned)))
+    seen, moves = others_now(now), _moves_of_others(look)
+    if seen and (moves or is_long_ago(memory.others.at_ms if memory.others else None, now.at_ms, SIGN_OF_LIFE_MS)):
+        yield OthersMoved(now.at_ms, seen, moves)
+    if is_long_ago(memory.sync_ms, now.at_ms, SYNC_EVERY_MS) and (change := sync_changed(look)):
+        yield change
+    if is_long_ago(memory.disks[-1].at_ms if memory.disks else None, now.at_ms, HOUR_MS):
+        uses = [use for broker, dirs in now.directories() for one in dirs if (use := use_of(broker, one)) is not None]
+        if uses:
+            yield DisksMeasured(now.at_ms, tuple(uses), catching_up(memory, now))
+
+
+def _moves_of_others(look: Look) -> tuple[TopicPartition, ...]:
+    """Moves of others that were not written down lately; of very many some follow with the next looks.
+
+    One that goes on is written again once a day, or so often that its rest is short by a seventh at most.
+    """
+    now, memory, policy = look
+    moves = now.moves_of_others.value if isinstance(now.moves_of_others, Known) else frozenset()
+    every_ms = min(DAY_MS, max(HOUR_MS, policy.care.rest * 1000 / 7))
+    due = sorted(one for one in moves if is_long_ago(memory.foreign_ms.get(one), now.at_ms, every_ms))
+    return tuple(due[:MOST_MOVES])
+
+
+def _unseen(memory: Memory, at_ms: int, unread_ms: int, *, went_on: bool) -> Iterator[Event]:
+    """Take out of the evidence a time in which nothing was read: it shows nothing, not even health.
+
+    Minutes of planning are no break after which evidence begins again, and no time in which anything was seen.
+    """
+    for finding in memory.open:
+        if finding.lost_ms:
+            yield SightBack(at_ms, finding.name, at_ms)
+            yield SightLost(at_ms, finding.name, finding.is_gone)
+        elif finding.state is not State.RUNNING and not went_on:
+            yield SightBack(at_ms, finding.name, min(at_ms, finding.since_ms + unread_ms))
