@@ -242,11 +242,12 @@ def test_a_rack_that_went_broker_by_broker_stops_all_on_every_kafka() -> None:
     assert "and with them all of rack r0" in many.seen
 
 
-def test_growth_that_copies_hide_closes_no_finding() -> None:
+@pytest.mark.parametrize("most", [0.72, 0.8])
+def test_growth_that_copies_hide_takes_nothing_back(most: float) -> None:
     """It grows by 40 GB an hour, told and proposed at 70% as full within hours, when others move a partition."""
 
     def world(now_s: float) -> Observation:
-        seen = cluster(0, LISTS, used={3: min(0.72, 0.46 + 0.04 * now_s / HOUR)})
+        seen = cluster(0, LISTS, used={3: min(most, 0.46 + 0.04 * now_s / HOUR)})
         moves = frozenset({seen.placed[0].topic_partition}) if now_s >= 6.5 * HOUR else frozenset()
         return replace(seen, moves_of_others=Known(moves))
 
@@ -257,7 +258,39 @@ def test_growth_that_copies_hide_closes_no_finding() -> None:
     watched.watch(3 * HOUR, every_s=300)
     after = watched.memory.findings[FULL_3]
     assert (after.state, after.proposal) == (State.PROPOSED, before.proposal)
+    assert after.urgent_ms == before.urgent_ms
     assert not [one for one in watched.messages if one.is_over]
+
+
+@pytest.mark.parametrize(("hours", "is_over"), [(0.5, True), (9, False)])
+def test_a_throttle_that_others_left_hides_no_growth(hours: float, *, is_over: bool) -> None:
+    """Its disk was full within hours by its growth; others move partitions off it for so long, and leave a throttle."""
+
+    def world(now_s: float) -> Observation:
+        used = 0.46 + 0.04 * now_s / HOUR if now_s < 6.5 * HOUR else 0.5
+        seen = cluster(0, LISTS, used={3: used})
+        is_moving = 6.5 * HOUR <= now_s < (6.5 + hours) * HOUR
+        moves = frozenset({seen.placed[0].topic_partition}) if is_moving else frozenset()
+        throttles = ("a throttle of broker 3",) if now_s >= 6.5 * HOUR else ()
+        return replace(seen, moves_of_others=Known(moves), throttles_of_others=Known(throttles))
+
+    watched = Watched("[disk-fills]\nurgent-within = '12h'\n", world)
+    watched.watch(15 * HOUR, every_s=300)
+    assert (watched.memory.findings[FULL_3].state is State.CLOSED) is is_over
+
+
+@pytest.mark.parametrize(("urgent_within", "is_over"), [("6h", True), ("14h", False)])
+def test_growth_keeps_no_disk_open_that_was_told_by_its_share(urgent_within: str, *, is_over: bool) -> None:
+    """It is told at 81%, and full within 13 hours by then; others move half of it away, and its growth is not known."""
+
+    def world(now_s: float) -> Observation:
+        seen = cluster(0, LISTS, used={3: 0.81 + 0.01 * now_s / HOUR if now_s < 7 * HOUR else 0.5})
+        moves = frozenset({seen.placed[0].topic_partition}) if 7 * HOUR <= now_s < 7.5 * HOUR else frozenset()
+        return replace(seen, moves_of_others=Known(moves))
+
+    watched = Watched(f"[disk-fills]\nurgent-within = '{urgent_within}'\n", world)
+    watched.watch(8 * HOUR, every_s=300)
+    assert (watched.memory.findings[FULL_3].state is State.CLOSED) is is_over
 
 
 def test_a_disk_seen_for_the_first_time_is_not_said_to_stay() -> None:

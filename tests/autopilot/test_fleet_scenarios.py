@@ -59,7 +59,7 @@ def test_scenario_8_moves_of_people_in_flight_are_not_reversed(tmp_path: Path) -
     moves = ("crash:3@5m+1h", "move:t:4:4,3,0@10m", "move:t:5:3,0,1@10m")
     schedule_faults(ours.rig.twin, list(map(read_fault, moves)))
     with ours.opened() as autopilot:
-        ours.watch(autopilot, 9 * HOUR_S, LOOKS_S)  # until growth is known
+        ours.watch(autopilot, 1.5 * HOUR_S, LOOKS_S)
         found = [finding for name, finding in autopilot.memory.findings.items() if name.kind is Kind.DISK_FILLS]
         assert [finding.state for finding in found] == [State.CLOSED] * 2
         assert autopilot.memory.acts == ()

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from kreassign.autopilot.events import Name
+from kreassign.autopilot.events import Gained, Name
+from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import memory_of
 from kreassign.autopilot.observation import Observation, Unknown
 from kreassign.autopilot.policy import Kind
@@ -60,6 +61,19 @@ def test_a_repair_that_did_not_help_says_what_it_gained() -> None:
     watched.watch(5 * HOUR, every_s=300)
     (told,) = [one for one in watched.messages if "look into it" in one.what]
     assert told.why.endswith("gained: 90% full before, 90% full now")
+
+
+def test_a_gain_is_measured_once_a_repair_has_settled() -> None:
+    """Whether the disk fills still is not known for six hours after copies."""
+
+    def world(now_s: float) -> Observation:
+        return cluster(0, LISTS, used={5: 0.5 if watched.runs else 0.46 + 0.04 * now_s / HOUR})
+
+    watched = Watched("[disk-fills]\nlevel = 'act'\nurgent-within = '12h'\n", world)
+    watched.watch(11 * HOUR, every_s=300)
+    (act,), (gain,) = watched.memory.acts, [one for one in watched.events if isinstance(one, Gained)]
+    assert gain.at_ms - (act.ended_ms or 0) == HOUR * 1000
+    assert watched.memory.findings[act.name].state is State.SETTLING
 
 
 def test_no_gain_is_told_that_could_not_be_read() -> None:

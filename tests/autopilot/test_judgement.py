@@ -92,6 +92,19 @@ def test_an_urgent_disk_waits_for_no_repair_that_waits_for_its_window() -> None:
     assert watched.memory.acts[0].outcome == "cancelled"
 
 
+def test_a_repair_of_an_urgent_disk_is_not_ended_for_another_one() -> None:
+    """Its disk is full within hours by its growth, which nobody knows while the repair copies."""
+
+    def world(now_s: float) -> Observation:
+        used = min(0.8, 0.46 + 0.04 * now_s / HOUR)
+        return cluster(0, LISTS, used={3: used, 5: 0.95 if now_s >= 9.5 * HOUR else 0.5})
+
+    watched = Watched("[disk-fills]\nlevel = 'act'\nurgent-within = '12h'\n", world, run_s=DAY)
+    watched.watch(11 * HOUR, every_s=300)
+    assert watched.runs == [FULL_3]
+    assert EndRun("run-0") not in watched.orders
+
+
 def test_an_urgent_disk_does_not_wait_for_the_night_of_a_dead_broker() -> None:
     """The repair of broker 3 is paused by day; a disk that may be relieved at any time is full within hours."""
     policy = f"[broker-gone]\nlevel = 'act'\n{NIGHT.replace('01:00', '02:00')}"

@@ -493,13 +493,15 @@ def test_a_look_without_an_answer_takes_no_proposal_back(silent: Mapping[str, An
         (dir_3,) = dirs_of(seen, 3)
         bare = replace(seen, log_dirs={**seen.log_dirs, 3: Known((replace(dir_3, replicas=()),))})
         lost = {number: tuple(b for b in one if b != 3) for number, one in enumerate(LISTS) if 3 in one}
-        return replace(offline(bare, 3, lost), **(silent if 30 * MINUTE <= now_s < 35 * MINUTE else {}))
+        return replace(offline(bare, 3, lost), **(silent if 70 * MINUTE <= now_s < 75 * MINUTE else {}))
 
     watched = Watched("[directory-failed]\nlevel = 'propose'\n", world)
-    watched.watch(HOUR)
+    watched.watch(80 * MINUTE)
     name = Name(Kind.DIRECTORY_FAILED, "broker 3:/d0")
-    assert [one.name for one in watched.events if isinstance(one, Planned)] == [name]
-    assert watched.memory.findings[name].state is State.PROPOSED
+    assert {one.name for one in watched.events if isinstance(one, Planned)} == {name}
+    found = watched.memory.findings[name]
+    assert (found.state, found.urgent_ms) == (State.PROPOSED, 0)
+    assert not [one for one in watched.messages if "it is urgent now" in one.what]
 
 
 def test_placement_is_not_over_while_a_broker_restarts() -> None:
@@ -557,8 +559,9 @@ def test_no_time_that_is_remembered_is_later_than_a_set_back() -> None:
     memory = Memory(
         looked_ms=late, read_ms=late, findings={name: finding}, away={1: late}, overdue={1: late}, drained={2: late},
         replaced=(Replaced(1, late),), outages=(Outage(1, late, late),), held=ReplicasHeld(late, (1,)),
-        disks=(DisksMeasured(late, ()),), others=OthersMoved(late, ""), acts=(Act(name, "run", late, 0, (), late),),
-        digest_ms=late, off=TurnedOff(late, 1, later, "ann", ""), keeper=Resumed(late, "ann", None),
+        disks=(DisksMeasured(late, ()),), others=OthersMoved(late, ""), others_moved_ms=late,
+        acts=(Act(name, "run", late, 0, (), late),), digest_ms=late, off=TurnedOff(late, 1, later, "ann", ""),
+        keeper=Resumed(late, "ann", None),
     )  # fmt: skip
     after = remember(memory, WentOn(1000))
     assert str(late) not in repr(after)

@@ -294,14 +294,13 @@ def _more_urgent(look: Look, act: Act, shown: Mapping[Name, Symptom]) -> Name | 
     is urgent, where what this one repairs is not.
     """
     is_waiting = window_text(hours_of(act, look.policy), look.now.at_ms) is not None
-    own = shown.get(act.name)
+    may_give_way = act.name in shown and look.memory.findings[act.name].urgent_ms is None
     for finding in look.memory.open:
         name, symptom = finding.name, shown.get(finding.name)
         if finding.state not in WAITING or symptom is None or finding.failures or name in act.names:
             continue
         runs_now = is_waiting and at_any_time(look.policy, name.kind, is_urgent=symptom.is_urgent)
-        is_same = name.kind is act.name.kind
-        comes_first = is_same and symptom.is_urgent and own is not None and not own.is_urgent
+        comes_first = name.kind is act.name.kind and symptom.is_urgent and may_give_way
         if not (name.kind.urgency < act.name.kind.urgency or comes_first or runs_now):
             continue
         if evidence_of(look, name, symptom, finding.since_ms) != Evidence.RIPE:
@@ -358,6 +357,23 @@ def evidence_of(look: Look, name: Name, symptom: Symptom | None, since_ms: int) 
     return Evidence.LASTING if age_s < symptom.propose_s else Evidence.RIPE
 
 
+def _evidence(look: Look, finding: Finding, symptom: Symptom | None) -> Evidence:
+    """The evidence that moves a finding: a plan is not taken back by what was not read, nor by what has to ripen again.
+
+    Proposal and signatures wait for that.
+    """
+    evidence = evidence_of(look, finding.name, symptom, finding.since_ms)
+    if symptom is None or evidence is Evidence.RIPE or finding.state not in PLANNED:
+        return evidence
+    ripens = finding.state is State.PROPOSED and symptom.propose_s < NEVER_S
+    return Evidence.UNKNOWN if ripens or _is_hidden(look, finding, symptom) else evidence
+
+
+def _is_hidden(look: Look, finding: Finding, symptom: Symptom) -> bool:
+    """True if what made a finding due, or urgent, may be what was not read."""
+    return (finding.by_growth and symptom.by_growth is None) or bool(unread(look.now, finding.name.kind))
+
+
 def _step(decided: Decision, look: Look, name: Name, symptom: Symptom | None) -> None:
     """Move one finding by the table, and take what follows."""
     at_ms = look.now.at_ms
@@ -365,20 +381,12 @@ def _step(decided: Decision, look: Look, name: Name, symptom: Symptom | None) ->
     if before is None or before.state is State.CLOSED:
         if symptom is None:
             return
-        decided.note(
-            FindingMoved(
-                at_ms, name, State.SEEN, "it is there", symptom.seen, symptom.since_ms, brokers=_brokers(symptom)
-            )
-        )
+        begun = FindingMoved(at_ms, name, State.SEEN, "it is there", symptom.seen, symptom.since_ms)
+        decided.note(replace(begun, brokers=_brokers(symptom), by_growth=bool(symptom.by_growth)))
     _follow_sight(decided, look, name, symptom)
     for _ in range(len(State)):  # what is old when it is first seen passes several states at once
         finding = decided.memory.findings[name]
-        evidence = evidence_of(look, name, symptom, finding.since_ms)
-        is_less = evidence in {Evidence.FRESH, Evidence.LASTING} and finding.state in PLANNED
-        if is_less and unread(look.now, name.kind):
-            evidence = Evidence.UNKNOWN  # what makes it due may be what was not read
-        if is_less and finding.state is State.PROPOSED and symptom is not None and symptom.propose_s < NEVER_S:
-            evidence = Evidence.UNKNOWN  # it has to ripen again: its proposal and signatures wait for that
+        evidence = _evidence(look, finding, symptom)
         to, action = STEPS[finding.state, evidence]
         if to is not finding.state:
             seen = finding.seen if symptom is None else symptom.seen
@@ -394,10 +402,12 @@ def _step(decided: Decision, look: Look, name: Name, symptom: Symptom | None) ->
     if symptom is None or finding.state is State.SEEN:
         return
     _tell_growth(decided, look, finding, symptom)
+    was_urgent = finding.urgent_ms is not None and at_ms - finding.urgent_ms >= URGENT_MS
     if symptom.is_urgent and finding.urgent_ms is None:
-        decided.note(FindingMoved(at_ms, name, finding.state, "it is urgent", symptom.seen, is_urgent=True))
+        urgent = FindingMoved(at_ms, name, finding.state, "it is urgent", symptom.seen, is_urgent=True)
+        decided.note(replace(urgent, by_growth=bool(symptom.by_growth)))
         decided.messages.append(Message(name, f"{name}: it is urgent now: {symptom.seen}", finding.why, _COMMANDS))
-    elif finding.urgent_ms is not None and not symptom.is_urgent and at_ms - finding.urgent_ms >= URGENT_MS:
+    elif was_urgent and not (symptom.is_urgent or _is_hidden(look, finding, symptom)):
         decided.note(FindingMoved(at_ms, name, finding.state, finding.why, symptom.seen))
 
 
@@ -543,6 +553,11 @@ def _act(step: Stepped) -> None:
         step.decided.order = _next_order(Case(step.finding, step.symptom, now, step.decided.memory, policy))
 
 
+def _measure(step: Stepped) -> None:
+    if step.state_age_ms >= step.look.policy.care.settle * 1000:
+        _note_gain(step.decided, step.look, step.finding)
+
+
 def _end_run(step: Stepped) -> None:
     act, name = step.decided.memory.running, step.name
     if name.kind not in REDUNDANCY or act is None or act.name != name or act.is_end_asked:
@@ -576,6 +591,7 @@ FOLLOW: Mapping[NextAction, Callable[[Stepped], None]] = MappingProxyType({
     NextAction.PLAN: _plan,
     NextAction.ACT: _act,
     NextAction.END_RUN: _end_run,
+    NextAction.MEASURE: _measure,
     NextAction.JUDGE: _judge_repair,
     NextAction.RECONSIDER: _reconsider,
 })  # fmt: skip

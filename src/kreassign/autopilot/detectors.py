@@ -270,7 +270,10 @@ def _disk_fills(look: Look) -> Iterator[Symptom]:
             soon = steady if growth is None or left_s == NEVER_S else growth.text_for(free)
             seen = f"it is {share:.0%} full, {soon}"
             usual = patience(Kind.DISK_FILLS, look.policy)
-            yield Symptom(subject, seen, *(usual if is_due else usual._replace(propose_s=NEVER_S)), is_urgent=is_urgent)
+            lasting = usual if is_due else usual._replace(propose_s=NEVER_S)
+            by_share = share >= (policy.urgent_share if is_urgent else policy.tell_share)
+            by_growth = None if growth is None else not by_share
+            yield Symptom(subject, seen, *lasting, is_urgent=is_urgent, by_growth=by_growth)
 
 
 EASED_BELOW = 0.10
@@ -455,16 +458,20 @@ def _leaders(look: Look) -> Iterator[Symptom]:
 
 
 def _sees_use(look: Look, subject: str) -> str | None:
-    """A directory that is offline, whose file system has no known size, or whose growth is not known may fill still."""
+    """A directory may fill still that is offline, or whose file system has no known size.
+
+    So may one whose growth is not known, if the finding began, or became urgent, by that.
+    """
     if blind := sees_directory(look, subject):
         return blind
     if not subject:
         return None
-    broker, path = Name(Kind.DISK_FILLS, subject).broker, subject.partition(":")[2]
+    name = Name(Kind.DISK_FILLS, subject)
+    broker, path, finding = name.broker, subject.partition(":")[2], look.memory.findings.get(name)
     own = [one for one in dict(look.now.directories()).get(broker, ()) if one.path == path]
     if any(use_of(broker, one) is None for one in own):
         return f"{subject} did not report its use"
-    if own and growths_of(look)[broker, path] is None:
+    if own and finding is not None and finding.by_growth and growths_of(look)[broker, path] is None:
         over = format_seconds(GROWN_OVER_MS / 1000)
         return f"growth of {subject} is not known since copies, or since it looked first: that takes {over}"
     return None

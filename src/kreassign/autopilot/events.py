@@ -176,12 +176,13 @@ class ReplicasHeld:
 class OthersMoved:
     """Others move partitions or have set throttles; written every few minutes while that goes on.
 
-    `moves` are those of their moves that were not written within an hour before.
+    `moves` are those of their moves that were not written lately. Unless they `are_moving`, throttles are all there is.
     """
 
     at_ms: int
     what: str
     moves: tuple[TopicPartition, ...] = ()
+    are_moving: bool = True
 
 
 class DiskUse(NamedTuple):
@@ -227,7 +228,7 @@ class FindingMoved:
     """A finding came into this state, is urgent now, or told late, for this reason; `seen` is the sentence about it.
 
     `since_ms` is from when on it is there, where that is earlier than the look that showed it first. The
-    finding, if about the cluster, is about these `brokers`.
+    finding, if about the cluster, is about these `brokers`. It is there, or urgent, only `by_growth` of a disk.
     """
 
     at_ms: int
@@ -239,6 +240,7 @@ class FindingMoved:
     is_urgent: bool = False
     is_told_late: bool = False
     brokers: tuple[int, ...] = ()
+    by_growth: bool = False
 
 
 class PlanLoads(NamedTuple):

@@ -66,9 +66,7 @@ def facts(look: Look) -> Iterator[Event]:
     planned = now.down & now.in_maintenance
     if now.are_brokers_read and isinstance(now.maintenance, Known) and planned != memory.planned:
         yield OutagesPlanned(now.at_ms, tuple(sorted(planned)))
-    seen, moves = others_now(now), _moves_of_others(look)
-    if seen and (moves or is_long_ago(memory.others.at_ms if memory.others else None, now.at_ms, SIGN_OF_LIFE_MS)):
-        yield OthersMoved(now.at_ms, seen, moves)
+    yield from _others(look)
     if is_long_ago(memory.sync_ms, now.at_ms, SYNC_EVERY_MS) and (change := sync_changed(look)):
         yield change
     if is_long_ago(memory.disks[-1].at_ms if memory.disks else None, now.at_ms, HOUR_MS):
@@ -77,10 +75,20 @@ def facts(look: Look) -> Iterator[Event]:
             yield DisksMeasured(now.at_ms, tuple(uses), catching_up(memory, now))
 
 
+def _others(look: Look) -> Iterator[OthersMoved]:
+    now, memory, _ = look
+    seen, moves = others_now(now), _moves_of_others(look)
+    are_moving = now.moves_of_others != Known(frozenset())  # also where that is unknown
+    last_ms = memory.others.at_ms if memory.others else None
+    if seen and (moves or is_long_ago(memory.others_moved_ms if are_moving else last_ms, now.at_ms, SIGN_OF_LIFE_MS)):
+        yield OthersMoved(now.at_ms, seen, moves, are_moving)
+
+
 def _moves_of_others(look: Look) -> tuple[TopicPartition, ...]:
     """Moves of others that were not written down lately; of very many some follow with the next looks.
 
-    One that goes on is written again once a day, or so often that its rest is short by a seventh at most.
+    One that goes on is written again after a seventh of the rest, but after an hour at least and a day at most. Its
+    rest may be short by that: of a rest below seven hours that is more than a seventh, and below an hour all of it.
     """
     now, memory, policy = look
     moves = now.moves_of_others.value if isinstance(now.moves_of_others, Known) else frozenset()

@@ -26,8 +26,8 @@ class Repair(NamedTuple):
 
     def amount(self, look: Look) -> str:
         """The amount that the repair changes, as it is now; empty where it could not be read."""
-        is_placement = self.name.kind is Kind.PLACEMENT
-        is_hidden = is_placement and DETECTORS[self.name.kind].blind(look, self.name.subject) is not None
+        of_cluster = self.name.subject == CLUSTER
+        is_hidden = of_cluster and DETECTORS[self.name.kind].blind(look, self.name.subject) is not None
         return "" if is_hidden or look.now.unread() else AMOUNTS[self.name.kind](look, self)
 
 

@@ -46,6 +46,7 @@ class NextAction(StrEnum):
     PLAN = "plan a repair, where the level says so"
     ACT = "run the repair, where the level says so and all gates are open"
     END_RUN = "end the repair, where that copies less than going on"
+    MEASURE = "write down what was gained when the settling time is over, whether the finding is over or not"
     JUDGE = "plan again for what the repair did not move, else give up when the settling time is over"
     RECONSIDER = "plan a repair again when people had a day, where it is about the whole cluster"
 
@@ -79,7 +80,7 @@ STEPS: Mapping[tuple[State, Evidence], Step] = MappingProxyType({
     (State.RUNNING, Evidence.LASTING): Step(State.RUNNING),
     (State.RUNNING, Evidence.RIPE): Step(State.RUNNING),
     (State.SETTLING, Evidence.GONE): Step(State.CLOSED, NextAction.TELL_OVER),
-    (State.SETTLING, Evidence.UNKNOWN): Step(State.SETTLING),
+    (State.SETTLING, Evidence.UNKNOWN): Step(State.SETTLING, NextAction.MEASURE),
     (State.SETTLING, Evidence.FRESH): Step(State.TOLD),
     (State.SETTLING, Evidence.LASTING): Step(State.TOLD),
     (State.SETTLING, Evidence.RIPE): Step(State.SETTLING, NextAction.JUDGE),

@@ -68,7 +68,7 @@ class Finding:
     from when on it is not seen, 0 while it is. `urgent_ms` is when it became urgent, None where it is not. `told_ms`
     are the times of the last 24 hours at which it was told, or was not since it comes and goes; one that lasts then
     `is_told_late`. `begun_ms` are the times of the last 24 hours at which it began. `brokers` are those that
-    it was about since, if it is told by them.
+    it was about since, if it is told by them. It began, or became urgent, only `by_growth` of a disk.
     """
 
     name: Name
@@ -94,6 +94,7 @@ class Finding:
     is_told_late: bool = False
     brokers: frozenset[int] = frozenset()
     begun_ms: tuple[int, ...] = ()
+    by_growth: bool = False
 
     @property
     def is_told(self) -> bool:
@@ -202,8 +203,8 @@ class Memory:
     `drained` has brokers that others emptied while they were live, with the time; one that holds replicas again is not.
     `replaced` are brokers that were gone for long. `behind` has followers that fell out of sync, as written at
     `sync_ms`, and `fell_ms` the last times within 24 hours at which these and others fell so. `foreign_ms` has
-    when others were seen to move a partition last. `keeper` is the process that went on last, where the journal is kept
-    in a second place.
+    when others were seen to move a partition last, and `others_moved_ms` when any. `keeper` is the process that went on
+    last, where the journal is kept in a second place.
     """
 
     cluster_id: str = ""
@@ -224,6 +225,7 @@ class Memory:
     fell_ms: Mapping[Follower, tuple[int, ...]] = field(default_factory=dict)
     sync_ms: int | None = None
     others: OthersMoved | None = None
+    others_moved_ms: int | None = None
     foreign_ms: Mapping[TopicPartition, int] = field(default_factory=dict)
     acts: tuple[Act, ...] = ()
     off: TurnedOff | None = None
@@ -363,7 +365,9 @@ def _gained(memory: Memory, event: Gained) -> Memory:
 
 def _others_moved(memory: Memory, event: OthersMoved) -> Memory:
     kept = {name: at_ms for name, at_ms in memory.foreign_ms.items() if at_ms > event.at_ms - KEPT_MS}
-    return replace(memory, others=event, foreign_ms=kept | dict.fromkeys(event.moves, event.at_ms))
+    moved_ms = event.at_ms if event.are_moving else memory.others_moved_ms
+    moved = kept | dict.fromkeys(event.moves, event.at_ms)
+    return replace(memory, others=event, others_moved_ms=moved_ms, foreign_ms=moved)
 
 
 def _measured(memory: Memory, event: DisksMeasured) -> Memory:
@@ -445,7 +449,7 @@ def _moved(memory: Memory, event: FindingMoved) -> Memory:
     if before is None or before.state is State.CLOSED:
         since_ms = event.at_ms if event.since_ms is None else event.since_ms
         begun = Finding(event.name, event.state, since_ms, event.at_ms, event.seen, event.why)
-        begun = replace(begun, brokers=frozenset(event.brokers))
+        begun = replace(begun, brokers=frozenset(event.brokers), by_growth=event.by_growth)
         if before is not None:
             begun = replace(begun, silence=before.silence, silent_about=before.silent_about, told_ms=before.told_ms)
         earlier = () if before is None else (one for one in before.begun_ms if one > event.at_ms - DAY_MS)
@@ -459,6 +463,7 @@ def _moved(memory: Memory, event: FindingMoved) -> Memory:
         urgent_ms=_urgent_ms(before, event),
         is_told_late=before.is_told_late or event.is_told_late,
         brokers=before.brokers.union(event.brokers),
+        by_growth=before.by_growth or event.by_growth,
     )
     if (before.state, event.state) == (State.SEEN, State.TOLD):
         moved = replace(moved, told_ms=(*(one for one in before.told_ms if one > event.at_ms - DAY_MS), event.at_ms))
