@@ -360,7 +360,7 @@ WRONG = [
     (("rebalance", "--topic", "order"), "there is no topic 'order' in this cluster; did you mean 'orders'?"),
     (("rebalance", "--topics", "x.*"), "no topic matches 'x.*'"),
     (("rebalance", "--goal", "dsk"), "there is no goal 'dsk'"),
-    (("rebalance", "--exclude-brokers", "9"), "there is no broker 9 in this cluster; it has 1, 2, 3, 4"),
+    (("rebalance", "--exclude-brokers", "9"), "there is no broker 9 in this cluster; it has 1,2,3,4"),
     (("rebalance", "--exclude-brokers", "a"), "'a' is not a list of broker ids"),
     (("rebalance", "--fit-in", "4h"), "--fit-in needs --rate"),
     (
@@ -420,7 +420,7 @@ def test_what_no_broker_has_is_told_while_the_rest_is_repaired(cluster: Path) ->
     found = said(cluster, "repair", "--no-fix-racks")
     remaining = [line for line in found["remaining"] if "no live broker has a copy" in line]
     assert len(remaining) == 4
-    assert remaining[0].startswith("orders-1 stays on brokers [")
+    assert remaining[0].startswith("orders-1 stays on brokers ")
     assert len(found["partitions"]) == 8
 
 

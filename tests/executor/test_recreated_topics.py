@@ -159,7 +159,7 @@ def test_a_rollback_leaves_partitions_alone_whose_original_broker_is_down(rig: T
     live = rig.client.describe_cluster().broker_ids
     back = rollback_plan(done.moves, partitions_of(rig.client.describe_topics(["t"]).ok), present=Present(live))
     assert [sentence.partition(":")[0] for sentence in back.skipped] == ["t-0", "t-1", "t-2"]
-    assert "its original brokers [0] are not up" in back.skipped[0]
+    assert "its original broker 0 is not up" in back.skipped[0]
 
 
 def test_what_has_its_original_brokers_is_rolled_back_beside_what_has_not(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_what_has_its_original_brokers_is_rolled_back_beside_what_has_not(tmp_pa
     undone = rig.run(prepare(rig.client, back.plan, chosen, expected=back.expected))
     assert (undone.state, rig.replicas) == ("done", {0: (3, 1), 1: (1, 2)})
     assert back.skipped == (
-        "t-0: its original brokers [0] are not up; start them and roll back again, or plan without them",
+        "t-0: its original broker 0 is not up; start what is down and roll back again, or plan without it",
     )
 
 

@@ -100,7 +100,7 @@ def test_a_move_to_a_lost_broker_gets_another_destination(rig: TwinRig) -> None:
     assert (replan.lost, replan.targets, replan.refused) == ((2,), (NewTarget(tp(0), (2, 1), (4, 1)),), ())
     assert ended(found, rig) == ("done", (), {0: (4, 1), 1: (3, 0)}, {})
     assert [move.former_targets for move in found.moves] == [((2, 1),), ()]
-    told = "brokers [2] were down, so that moves were planned again at 00:01:31 UTC: t-0 to [4, 1] instead of [2, 1]"
+    told = "broker 2 was down, so that moves were planned again at 00:01:31 UTC: t-0 to [4, 1] instead of [2, 1]"
     assert told in found.problems
 
 
@@ -218,7 +218,7 @@ def test_a_partition_without_a_leader_is_not_begun_elsewhere_either(tmp_path: Pa
     found = rig.run(rig.prepared({0: (3, 0), 1: (4,)}, throttle=SLOW // 2, pace=pace(moves=1), replans=True))
     assert [move.status for move in found.moves] == ["complete", "failed"]
     assert (found.moves[1].problem or "").startswith(
-        "its destinations [4] had been down for 60 s, and no other could be found: it has no leader, so nothing can be"
+        "its destination broker 4 had been down for 60 s, and no other could be found: it has no leader, so nothing"
     )
     assert rig.replicas == {0: (3, 0), 1: (2,)}
 

@@ -120,8 +120,8 @@ def test_the_doctor_names_only_moves_stuck_on_remote_storage(tmp_path: Path) -> 
     rig.transport.sleep(600)
     (issue,) = diagnose_cluster(rig.client, tmp_path, measure_for_s=5, clock=rig.transport).issues
     assert (issue.kind, issue.subject) == ("stuck", "t-0")
-    assert "brokers [2] begin by reading from remote storage" in issue.seen
-    assert "Error building remote log auxiliary state' in the logs of brokers [2]" in issue.remedy
+    assert "broker 2 begins by reading from remote storage" in issue.seen
+    assert "Error building remote log auxiliary state' in the log" in issue.remedy
     recover(rig.twin, "cut-remote:2")
     rig.transport.sleep(60)
     assert rig.replicas == {0: (0, 2)}

@@ -42,7 +42,7 @@ def case(tmp_path: Path) -> Case:
 
 @pytest.mark.parametrize(("policy", "task", "words"), [
     (PLAIN, Rebalance(TopicChoice(("order",))), "there is no topic 'order' in this cluster; did you mean 'orders'?"),
-    (PLAIN, DrainBrokers((7,)), "there is no broker 7 in this cluster; it has 0, 1, 2, 3, 4"),
+    (PLAIN, DrainBrokers((7,)), "there is no broker 7 in this cluster; it has 0,1,2,3,4"),
     (PlanPolicy(least_topic_leaders={"odrers": 1}), Rebalance(),
      "least-topic-leaders: there is no topic 'odrers' in this cluster; did you mean 'orders'?"),
     (PlanPolicy(excluded_topics=("order",)), Rebalance(), "no topic matches 'order'; did you mean 'orders'?"),

@@ -109,7 +109,7 @@ def test_a_broker_whose_throttle_somebody_else_has_set_takes_nothing(rig: TwinRi
     asked = question(rig)
     change(rig, ConfigResource.broker(4), LEADER_THROTTLED_RATE, "5")
     assert reasons(replanned(rig.client, asked)) == {
-        tp(0): "every other broker is in a rack that has a replica of it; brokers [4] were left out, whose throttle is "
+        tp(0): "every other broker is in a rack that has a replica of it; broker 4 was left out, whose throttle is "
         "not this run's: leader.replication.throttled.rate of broker 4 is '5'"
     }
     agreed_on = frozenset({ConfigKey(ConfigResource.broker(4), LEADER_THROTTLED_RATE)})
@@ -119,7 +119,7 @@ def test_a_broker_whose_throttle_somebody_else_has_set_takes_nothing(rig: TwinRi
 
 def test_a_broker_that_the_run_is_to_avoid_takes_nothing(rig: TwinRig) -> None:
     assert reasons(replanned(rig.client, question(rig, avoid=(4,)))) == {
-        tp(0): "every other broker is in a rack that has a replica of it; brokers [4] were left out, as in the plan"
+        tp(0): "every other broker is in a rack that has a replica of it; broker 4 was left out, as in the plan"
     }
 
 

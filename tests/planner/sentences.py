@@ -23,7 +23,7 @@ SENTENCES = {
     "moves without need": "t-{} goes from broker {} to {} without need",
     "leads without need": "t-{} changes its leader without need",
     "ordered without need": "t-{} has its replicas in another order without need",
-    "no copy to read": "t-{} stays on brokers [{}] (no live broker has a copy to replicate from); start a broker that "
+    "no copy to read": "t-{} stays on broker {} (no live broker has a copy to replicate from); start a broker that "
     "has one, or delete the topic if its data may be lost, then plan again",
     "keeps its factor": "t-{} keeps {}, not {} (to stay); plan without that",
     # Brokers

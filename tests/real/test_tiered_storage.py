@@ -166,7 +166,7 @@ def test_the_doctor_names_a_move_that_waits_for_remote_storage(
 
             def is_named() -> bool:
                 found[:] = [invoke(kafka_tiered, "doctor", *arguments).output]
-                return "brokers [2] begin by reading from remote storage" in found[0]
+                return "broker 2 begins by reading from remote storage" in found[0]
 
             wait_until(is_named, what="a diagnosis of the move that stands still")
             assert str(key) in found[0]

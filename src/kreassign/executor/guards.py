@@ -18,10 +18,11 @@ from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
 from kreassign.executor.throttle_rates import CopiedPartition, demand, least_rate
 from kreassign.model import NO_LEADER, ConfigResource, OngoingReassignment, Partition, TopicPartition
 from kreassign.model.closures import REFUSES
+from kreassign.model.cluster import named_brokers
 from kreassign.model.disks import disks_of_brokers
 from kreassign.model.pace import RESERVE
 from kreassign.model.replication_factor import required_in_sync
-from kreassign.model.text import counted, format_amount, least_rate_option, shortened, some_of
+from kreassign.model.text import agreeing, counted, format_amount, least_rate_option, shortened, some_of
 
 # The guards, and the reaction to a breach of each.
 
@@ -374,8 +375,8 @@ def _under_replicated_breaches(now: GuardInputs) -> Iterator[Breach]:
     advice = f"See whether a broker is overloaded; if the run is what overloads it, {relief}"
     if gone:
         advice = (
-            f"Start brokers {gone} again. If they are lost for good the run cannot go on: end it with "
-            "`kreassign cancel`, and plan what is left without them"
+            f"Start {named_brokers(gone)} again. If that is impossible the run cannot go on: end it with "
+            "`kreassign cancel`, and plan what is left without what is lost"
         )
     if set(gone) & set(now.destinations):
         advice += "; a run with `--replan` goes on without a destination that is lost"
@@ -399,7 +400,9 @@ def _gone(now: GuardInputs) -> list[int]:
 
 def _broker(now: GuardInputs) -> Iterator[Breach]:
     if gone := _gone(now):
-        yield f"brokers {gone}, which were there when the run began, are gone", "Start them, or remove them from plans"
+        were, are = (agreeing(len(gone), verb) for verb in ("were", "are"))
+        seen = f"{named_brokers(gone)}, which {were} there when the run began, {are} gone"
+        yield seen, "Start what is gone, or remove it from plans"
 
 
 def _bytes(amount: float) -> str:
@@ -474,7 +477,7 @@ def _stall(now: GuardInputs) -> Iterator[Breach]:
         if since is not None and now.at_ms - since >= STALL_MS:
             minutes = (now.at_ms - since) // 60_000
             advice = (
-                f"Look at the logs of brokers {list(move.lagging)} and of the leader, and at the throttle; "
+                f"Look at the logs of {named_brokers(move.lagging)} and of the leader, and at the throttle; "
                 "`kreassign doctor` tells what holds it, remote storage too"
             )
             yield f"{move.name} has made no progress for {counted(minutes, 'minute')}: {move.story}", advice

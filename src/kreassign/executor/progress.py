@@ -15,6 +15,7 @@ from kreassign.executor import eta, events
 from kreassign.executor.guards import NAMED
 from kreassign.executor.state import MoveRecord, RunView
 from kreassign.model import TopicPartition
+from kreassign.model.cluster import named_brokers
 from kreassign.model.run import (
     ACTIVE,
     AT_REST,
@@ -26,7 +27,7 @@ from kreassign.model.run import (
     MoveStatus,
     Progress,
 )
-from kreassign.model.text import by_reason, counted, each_partition, format_amount
+from kreassign.model.text import agreeing, by_reason, counted, each_partition, format_amount
 
 # Events in words: marks for pictures of a run, sentences for its log.
 
@@ -51,14 +52,14 @@ def marks(event: events.Event) -> Iterator[tuple[MarkKind, str]]:
             how = "what is in flight is cancelled, too" if event.is_now else "what is in flight finishes"
             yield MarkKind.CANCELLED, f"cancelled: {how}"
         case events.MovesReplanned():
-            go, moves = "goes" if len(event.targets) == 1 else "go", counted(len(event.targets), "move")
-            yield MarkKind.REPLANNED, f"brokers {list(event.lost)} are lost: {moves} {go} elsewhere"
+            go = f"{counted(len(event.targets), 'move')} {agreeing(len(event.targets), 'go')} elsewhere"
+            yield MarkKind.REPLANNED, f"{named_brokers(event.lost, 'are lost')}: {go}"
         case events.LeaseLost():
             yield MarkKind.LEASE_LOST, f"the lease of the cluster was lost: {event.reason}"
 
 
 def _throttle_text(event: events.ThrottleRequested) -> str:
-    whose = f" for brokers {', '.join(map(str, event.brokers))}" if event.brokers else ""
+    whose = f" for {named_brokers(event.brokers)}" if event.brokers else ""
     if event.adaptive is not None:
         return f"throttle: what traffic leaves over{whose}"
     if event.rate_bytes_per_s is None:

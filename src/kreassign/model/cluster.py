@@ -11,7 +11,7 @@ from itertools import islice, pairwise
 from typing import NamedTuple, Self, overload
 
 from kreassign.errors import InputError
-from kreassign.model.text import parse_whole, shortened
+from kreassign.model.text import agreeing, parse_whole, shortened
 
 # A partition and its copies.
 
@@ -126,9 +126,10 @@ def listed_ids(brokers: Iterable[int]) -> str:
     return ",".join(map(str, brokers))
 
 
-def named_brokers(brokers: Collection[int]) -> str:
-    """Broker ids with their noun: `broker 3`, `brokers 3,4`."""
-    return f"broker{'' if len(brokers) == 1 else 's'} {listed_ids(brokers)}"
+def named_brokers(brokers: Collection[int], words: str = "") -> str:
+    """Broker ids with their noun, and words that begin with a verb in the plural: `broker 3 is down`, `brokers 3,4`."""
+    named = f"broker{'' if len(brokers) == 1 else 's'} {listed_ids(brokers)}"
+    return f"{named} {agreeing(len(brokers), words)}" if words else named
 
 
 # Copies in a log directory, packed: a broker may have thousands, and a cluster a million.

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from kreassign.errors import InputError, MalformedPlan
-from kreassign.model.cluster import TopicPartition, TopicPartitionReplica
+from kreassign.model.cluster import TopicPartition, TopicPartitionReplica, listed_ids
 from kreassign.model.documents import Json
 from kreassign.model.kafka_json import array, decode, field, integer, json_list, json_object, string
 from kreassign.model.text import shortened
@@ -106,7 +106,7 @@ def absent(name: TopicPartition, topics: Collection[str]) -> str:
 
 def not_live(broker: int, live: Iterable[int]) -> str:
     """Why a plan cannot name a broker that is down or does not exist, which a cluster does not distinguish."""
-    return f"broker {broker} is not live; live brokers are {list(live)}"
+    return f"broker {broker} is not live; live brokers are {listed_ids(live) or 'none'}"
 
 
 def of_another_cluster(topics: Sequence[str], here: Collection[str], cluster_id: str = "") -> str | None:

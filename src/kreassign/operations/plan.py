@@ -33,6 +33,7 @@ from kreassign.executor.runner import Replanned
 from kreassign.executor.throttle_ledger import throttle_keys
 from kreassign.model import Cluster, LogDir, Partition, TopicPartition
 from kreassign.model.closures import REFUSES, Closure
+from kreassign.model.cluster import named_brokers
 from kreassign.model.disks import HELD, sum_of_disks
 from kreassign.model.load import LOCAL_SPARK, SPARK_LOG, SparkOptions
 from kreassign.model.plan import PartitionAssignment, Plan
@@ -359,11 +360,10 @@ def _planned(
     barred = {name: (*move.original, *question.lost) for name, move in moves.items()}
     targets, refused = replace_lost(problem, {name: one for name, one in leaving.items() if name not in stuck}, barred)
     refused |= stuck
-    left_out = [f"brokers {list(question.avoid)} were left out, as in the plan"] if question.avoid else []
+    left_out = [named_brokers(question.avoid, "were left out, as in the plan")] if question.avoid else []
     if theirs:
-        left_out.append(
-            f"brokers {sorted(theirs)} were left out, whose throttle is not this run's: {'; '.join(theirs.values())}"
-        )
+        left = named_brokers(sorted(theirs), "were left out, whose throttle is not this run's")
+        left_out.append(f"{left}: {'; '.join(theirs.values())}")
     refused = {name: "; ".join((reason, *left_out)) for name, reason in refused.items()}
     for name in moves.keys() - targets.keys() - refused.keys():
         refused[name] = "a copy that is there already was to go to another log directory" if not leaving[name] else GONE

@@ -15,7 +15,7 @@ from typing import ClassVar, Protocol
 
 from kreassign.errors import Drifted, IllegalPlan, Infeasible, InputError, InvariantBroken
 from kreassign.model import TopicPartition
-from kreassign.model.cluster import is_topic_name
+from kreassign.model.cluster import is_topic_name, listed_ids, named_brokers
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.plan_facts import NOT_SAID, UNKNOWN_ORIGIN, PlanOrigin
 from kreassign.model.requests import NewPartitions, NewTopic
@@ -131,7 +131,7 @@ class AddBrokers:
     @property
     def name(self) -> str:
         """Name of the task, for the facts file."""
-        return f"add {_brokers(self.brokers)}"
+        return f"add {named_brokers(self.brokers)}"
 
     def pose(self, inputs: Inputs) -> Posed:
         """Let replicas move to the new brokers."""
@@ -148,7 +148,7 @@ class DrainBrokers:
     @property
     def name(self) -> str:
         """Name of the task, for the facts file."""
-        return f"drain {_brokers(self.brokers)}"
+        return f"drain {named_brokers(self.brokers)}"
 
     def pose(self, inputs: Inputs) -> Posed:
         """Move all replicas off the brokers."""
@@ -165,7 +165,7 @@ class ReplaceBrokers:
     @property
     def name(self) -> str:
         """Name of the task, for the facts file."""
-        return f"replace {_brokers(self.brokers)} by {_listed(self.successors)}"
+        return f"replace {named_brokers(self.brokers)} by {listed_ids(self.successors)}"
 
     def pose(self, inputs: Inputs) -> Posed:
         """Put the successors' ids in place of the brokers'. Raises InputError unless each broker has a successor."""
@@ -259,7 +259,7 @@ class DemoteBrokers:
     @property
     def name(self) -> str:
         """Name of the task, for the facts file."""
-        return f"demote {_brokers(self.brokers)}"
+        return f"demote {named_brokers(self.brokers)}"
 
     def pose(self, inputs: Inputs) -> Posed:
         """Let the brokers lead only partitions that no other broker can lead."""
@@ -276,7 +276,7 @@ class BalanceLogDirs:
     @property
     def name(self) -> str:
         """Name of the task, for the facts file."""
-        return f"disks of {_brokers(self.brokers)}" if self.brokers else "disks"
+        return f"disks of {named_brokers(self.brokers)}" if self.brokers else "disks"
 
     def pose(self, inputs: Inputs) -> Posed:
         """Let replicas change their directory."""
@@ -327,8 +327,8 @@ class Import:
             first = min(wrong)
             raise Drifted(
                 f"{source} was made for another state of the cluster: {len(wrong)} of {len(file.expected)} partitions "
-                f"are on other brokers now, for example {first} on {_listed(wrong[first])}, not "
-                f"{_listed(file.expected[first])}; let its maker plan again"
+                f"are on other brokers now, for example {first} on {listed_ids(wrong[first])}, not "
+                f"{listed_ids(file.expected[first])}; let its maker plan again"
             )
         problem, assignment = tasks.restore(inputs.problem, file.plan, inputs.cluster_id)
         worse = tasks.crowded(inputs.problem, assignment)
@@ -400,7 +400,7 @@ def described(found: Circumstances) -> str:
     """The circumstances in words, or that nothing changes."""
     parts = (
         f"{found.added} more broker{'s' if found.added > 1 else ''}" if found.added else "",
-        f"without {_brokers(found.removed)}" if found.removed else "",
+        f"without {named_brokers(found.removed)}" if found.removed else "",
         f"traffic x {found.traffic:g}" if found.traffic != 1 else "",
         f"{found.growth_per_month:.1%} growth a month for {found.days:.0f} days" if found.growth_per_month else "",
         f"replication factor {found.factor}" if found.factor else "",
@@ -414,14 +414,6 @@ def _limited(problem: Problem, and_balance: bool) -> Problem:
 
 def _of(topics: TopicChoice) -> str:
     return f" of {', '.join((*topics.names, *topics.patterns))}" if topics.names or topics.patterns else ""
-
-
-def _brokers(brokers: tuple[int, ...]) -> str:
-    return f"broker{'' if len(brokers) == 1 else 's'} {_listed(brokers)}"
-
-
-def _listed(brokers: tuple[int, ...]) -> str:
-    return ", ".join(map(str, brokers))
 
 
 # Placement of a new topic's partitions, or of more partitions of a topic, and what it saves a later rebalance.

@@ -65,6 +65,7 @@ from kreassign.executor.journal.folder import make_folder
 from kreassign.executor.preview import rate_advice, starved
 from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.state import RunView
+from kreassign.model.cluster import named_brokers
 from kreassign.model.pace import PaceChange
 from kreassign.model.plan_facts import PlanFacts, refuse_other_cluster
 from kreassign.model.plan_facts_json import format_facts, parse_facts
@@ -707,9 +708,8 @@ def forget_brokers(path: Path, brokers: Collection[int], clock: Clock = SYSTEM_C
         lost = tuple(str(override) for key, override in pending.items() if key.broker in brokers)
         if not lost:
             owners = sorted({key.broker for key in pending if key.broker is not None})
-            raise InputError(
-                f"run {path.stem} has nothing to restore on brokers {sorted(brokers)}; it has on brokers {owners}"
-            )
+            there = f"; it has on {named_brokers(owners)}" if owners else ""
+            raise InputError(f"run {path.stem} has nothing to restore on {named_brokers(sorted(brokers))}{there}")
         at_ms = max(clock.now_ms(), machine.at_ms)
         event = BrokersForgotten(at_ms, tuple(sorted(brokers)), this_operator())
         journal.append(event)

@@ -12,6 +12,7 @@ from typing import assert_never
 
 from kreassign.errors import InputError
 from kreassign.model import TopicPartition
+from kreassign.model.cluster import listed_ids
 from kreassign.twin.controller.brokers import (
     NO_EPOCH,
     begin_shutdown,
@@ -308,4 +309,4 @@ class BrokerLifecycle(TwinCore):
     def _check_known(self, broker_id: int) -> None:
         brokers = self.processes.ids
         if broker_id not in brokers:
-            raise InputError(f"there is no broker {broker_id}; there are {list(brokers)}")
+            raise InputError(f"there is no broker {broker_id}; there are {listed_ids(brokers)}")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from kreassign.errors import InputError
 from kreassign.model import ConfigChange, ConfigResource, striped
+from kreassign.model.cluster import listed_ids, named_brokers
 from kreassign.model.documents import KeyedTable
 from kreassign.model.text import LARGEST_ID, MOST_REPLICAS, agreeing, counted
 from kreassign.model.throttle import involved_brokers, log_dir_rate_changes, move_map, rate_changes, topic_changes
@@ -39,7 +40,7 @@ class Place:
         """Replica lists for this many partitions of one topic, on different racks first if all brokers have a rack."""
         if len(self.racks) < replication_factor:
             need = f"{counted(replication_factor, 'replica')} {agreeing(replication_factor, 'need')}"
-            raise InputError(f"{need} as many brokers; there are {sorted(self.racks)}")
+            raise InputError(f"{need} as many brokers; there are {listed_ids(sorted(self.racks))}")
         if not self.skew:
             brokers = [striped.UsableBroker(*each) for each in self._known_racks.items()]
             return striped.place(brokers, partitions, replication_factor, rng)
@@ -254,7 +255,7 @@ def _part(mean: Traffic, part: float) -> Traffic:
 def _racks(named: tuple[int, ...], groups: list[_Group]) -> dict[int, str | None]:
     known = {broker.id: broker.rack for group in groups for broker in group.brokers}
     if unknown := [broker for broker in named if broker not in known]:
-        raise InputError(f"'brokers' names {unknown}, which are not among the brokers {sorted(known)}")
+        raise InputError(f"'brokers' names {named_brokers(unknown)}, not among the brokers {listed_ids(sorted(known))}")
     usual = [broker.id for group in groups if not group.is_empty for broker in group.brokers]
     return {broker: known[broker] for broker in named or usual}
 
@@ -278,7 +279,9 @@ def _read_move(table: KeyedTable, blueprint: Blueprint) -> Blueprint:
         if topic is None:
             raise InputError(f"there is no topic {name!r}; there are {[topic.name for topic in blueprint.topics]}")
         if target not in blueprint.hardware:
-            raise InputError(f"'to' is {target}; it must be one of the brokers {sorted(blueprint.hardware)}")
+            raise InputError(
+                f"'to' is {target}; it must be one of the brokers {listed_ids(sorted(blueprint.hardware))}"
+            )
         partitions = list(topic.partitions)
         for number in _chosen(topic, numbers, origin, target):
             partitions[number] = _moving(partitions[number], origin, target, copied, blueprint.down)

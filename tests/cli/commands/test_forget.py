@@ -82,4 +82,4 @@ def test_a_lost_broker_is_given_up_with_what_stays_set_there(tmp_path: Path) -> 
     assert "that broker was given up as lost by" in invoke("status", "run-1", "--state-dir", tmp_path)[1]
     code, text = invoke("forget", "run-1", "--broker", "1", "--state-dir", tmp_path)
     assert code == 2
-    assert "nothing to restore on brokers [1]" in text
+    assert "nothing to restore on broker 1" in text

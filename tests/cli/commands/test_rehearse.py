@@ -132,6 +132,6 @@ def test_a_rehearsal_has_the_faults_that_are_wanted_at_their_time(tmp_path: Path
     assert (crashed.exit_code, found["history"]["state"]) == (5, "failed")
     assert 100 < found["seconds"] < 1_000, "the move was given up, long before the copy would have been there"
     (verdict,) = found["verdicts"]
-    assert verdict.startswith("broker: brokers [2], ")
+    assert verdict.startswith("broker: broker 2, ")
     refused = rehearse(tmp_path, snapshot(), "--fault", "crash:7@100s")
     assert (refused.exit_code, "7" in refused.stderr) == (2, True)

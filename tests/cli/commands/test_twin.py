@@ -292,7 +292,7 @@ def test_things_break_on_command(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("options", "text"), [
-    (("--fault", "crash:7@1s"), "a fault names broker 7; the cluster has [0, 1, 2]"),
+    (("--fault", "crash:7@1s"), "a fault names broker 7; the cluster has 0,1,2"),
     (("--fault", "crash:1"), "fault 'crash:1' does not say when; write for example crash:2@60s or crash:2@60s+30s"),
     (("--faults", "{dir}/none.toml"), "{dir}/none.toml has no tables [[faults]]"),
     (("--faults", "{dir}/bad.toml"),

@@ -50,7 +50,7 @@ def test_a_healthy_cluster_has_no_issues() -> None:
 def test_a_stuck_reassignment_is_explained_with_a_remedy() -> None:
     (issue,) = diagnose(ClusterReadings(LIVE, (one(),), {T0: ENDLESS}))
     assert (issue.kind, issue.subject) == ("endless", "t-0")
-    assert "brokers [2] are both added and removed" in issue.seen
+    assert "broker 2 is both added and removed" in issue.seen
     assert "Cancel it" in issue.remedy
     assert "then start it again with [0, 1]" in issue.remedy
     ((cancel,),) = issue.commands

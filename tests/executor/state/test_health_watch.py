@@ -147,7 +147,7 @@ def test_breaches_are_told_from_when_they_began_to_when_they_were_over() -> None
 
 
 SAID = (
-    (GuardName.BROKER, "brokers [4], which were there"),
+    (GuardName.BROKER, "broker 4, which was there"),
     (GuardName.DISK, "/a of broker 2 has 249 B of 1 kB left"),
     (GuardName.DISK, "broker 2 has 0 B left above the reserve in its log directories, and 900 B are to come in"),
     (GuardName.DISK, "broker 3 has 399 B left above the reserve in its log directories, and 400 B are to come in"),
@@ -226,7 +226,7 @@ def test_a_cancelled_run_sets_its_throttle_to_its_end() -> None:
     assert run.decided == "check all rates, both lists"
 
 
-AWAY = "its destinations [{}] had been down for 60 s; plan it again"
+AWAY = "its destination broker {} had been down for 60 s; plan it again"
 HINT = ", or use `--replan` next time, which chooses other brokers"
 
 

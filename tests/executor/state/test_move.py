@@ -404,7 +404,7 @@ IN_PLACE = observed(UNCONFIRMED, isr=(1, 2))
 UNSENT, SILENT = observed(UNTOUCHED), observed(UNTOUCHED, leader=NO_LEADER, replicas=(0, 1))
 TRIED = Attempts(3, 10_000, 120_000, 130_000, 3, "not now")
 VAIN = "it was sent 3 times in 125 s and the cluster showed no effect"
-ENDED = "it ended with brokers [3], which are not in sync, before it could be cancelled; use `kreassign plan repair`"
+ENDED = "it ended with broker 3 not in sync, before it could be cancelled; use `kreassign plan repair`"
 NOTHING_TO_CANCEL = {"is_idle": True, "awaited_replan": ANOTHER}
 
 

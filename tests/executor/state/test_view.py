@@ -193,12 +193,12 @@ def test_moves_that_were_planned_again_are_told_together() -> None:
     run.on(HealthObserved(0, without_2), look(60_000, UNTOUCHED, *moves), HealthObserved(60_000, without_2))
     targets = [NewTarget(move.topic_partition, (2,), (3,)) for move in moves]
     run.on(MovesReplanned(60_000, (2,), tuple(targets[1:])))
-    told = "brokers [2] were down, so that moves were planned again at 00:01:00 UTC: "
+    told = "broker 2 was down, so that moves were planned again at 00:01:00 UTC: "
     (problem,) = run.problems
     assert problem == told + "; ".join(f"a-{number} to [3] instead of [2]" for number in range(1, 21)) + " and 2 more"
     run.on(look(100_000, UNTOUCHED, *moves), HealthObserved(100_000, without_2))
     run.on(MovesReplanned(100_000, (2, 4), (replace(targets[0], target=(4,)),)))
-    again = told.replace("[2]", "[2, 4]").replace("00:01:00", "00:01:40")
+    again = told.replace("broker 2 was", "brokers 2,4 were").replace("00:01:00", "00:01:40")
     assert run.problems == (f"{again}a-0 to [4] instead of [2]", problem)
 
 

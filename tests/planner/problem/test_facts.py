@@ -67,7 +67,7 @@ def test_replicas_know_their_log_directory() -> None:
     ((), (), "no broker"),
     ((HOSTS[0], HOSTS[0]), (), "more than once: broker 30"),
     (HOSTS, (partition(0, 10), partition(0, 20)), "more than once: partition t-0"),
-    (HOSTS, (partition(0, 11),), r"t-0 has replicas on \[11\]"),
+    (HOSTS, (partition(0, 11),), "t-0 has replicas on broker 11"),
     (HOSTS, (partition(0, 10, log_dirs=("/x",)),), "broker 10 has no log directory /x"),
 ])  # fmt: skip
 def test_what_cannot_be_is_refused(

@@ -264,7 +264,7 @@ LOAD = [partition(0, 1, 2, gigabytes=50)]
     (brokers(1, 2, 3, racks="aab"), [partition(0, 1, 3, wanted_factor=3)], Rules(racks=RackRule.STRICT), "racks",
      "as many racks, there are 2"),
     ([BrokerFacts(1, must_empty=True), *brokers(2, 3)], [partition(0, 1, may_move=False)], Rules(), "drain",
-     r"brokers \[1\] cannot be emptied.*t-0"),
+     r"broker 1 cannot be emptied.*t-0"),
     ([BrokerFacts(1, is_live=False), *brokers(2, 3)], LOAD, Rules(between_brokers=False), "drain", "nothing may move"),
     (brokers(1, 2, 3, capacity={"disk": 40.0 * GIGABYTE}), [partition(0, 1, 2, gigabytes=50, wanted_factor=3)], Rules(),
      "disk", "exceeds the capacity .* by 10 GB"),

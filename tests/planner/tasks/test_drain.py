@@ -61,7 +61,7 @@ def test_excluded_partitions_on_a_drained_broker_are_named_with_the_way() -> Non
     problem = drain_brokers(with_policy(posed(brokers(1, 2, 3, 4), LOADS), WITHOUT_T), (2,))
     with pytest.raises(Infeasible) as refused:
         solve(problem)
-    assert "brokers [2] cannot be emptied: t-0, t-1 must stay (of an excluded topic); take" in str(refused.value)
+    assert "broker 2 cannot be emptied: t-0, t-1 must stay (of an excluded topic); take" in str(refused.value)
     way = "if these may stay on brokers that leave, take those out with `kreassign decommission 2 --may-stay t`"
     assert way in str(refused.value)
 
@@ -115,7 +115,7 @@ def test_without_any_directory_known_it_is_refused() -> None:
 def test_a_broker_without_another_directory_gives_its_replicas_away() -> None:
     alone = posed(brokers(1, 2, log_dirs=(LogDirFacts("/a"),)), [partition(0, 1, log_dirs=("/a",))])
     for problem, places in ((alone, [(1, "/a")]), (PROBLEM, [(1, "/a"), (1, "/b")])):
-        with pytest.raises(Infeasible, match=r"brokers \[1\] would have no log directory left; .*drain-brokers 1`"):
+        with pytest.raises(Infeasible, match=r"broker 1 would have no log directory left; .*drain-brokers 1`"):
             drain_log_dirs(problem, places)
         drained = drain_log_dirs(problem, places, between_brokers=True)
         found = solve(drained).assignment

@@ -99,7 +99,7 @@ def _cluster(cluster: ClusterOptions) -> Overview | None:
 
 
 def _figures(seen: Overview) -> Iterator[str]:
-    down = f", down: {', '.join(map(str, seen.fenced))}" if seen.fenced else ""
+    down = f", down: {listed_ids(seen.fenced)}" if seen.fenced else ""
     full = "" if seen.fullest_dir is None else f", fullest log directory {seen.fullest_dir:.0%}"
     yield f"{counted(seen.brokers, 'broker')}{down}{full}"
     states = (

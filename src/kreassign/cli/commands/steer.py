@@ -61,6 +61,7 @@ from kreassign.cli.run_text import (
 from kreassign.clock import SYSTEM_CLOCK
 from kreassign.errors import ExecutionError
 from kreassign.executor.scheduling.windows import pace_text
+from kreassign.model.cluster import named_brokers
 from kreassign.model.pace import PaceChange
 from kreassign.model.plan_facts import plan_id
 from kreassign.model.run import AT_REST, IN_FLIGHT, RunHistory
@@ -359,7 +360,7 @@ def _only_argument(context: click.Context, word: str | None) -> int | str | None
 
 
 def _throttled(rates: ThrottleRates, brokers: tuple[int, ...]) -> str:
-    where = f" at broker {', '.join(map(str, brokers))}" if brokers else ""
+    where = f" at {named_brokers(brokers)}" if brokers else ""
     if rates.bytes_per_s is not None and brokers:
         return f"throttled to {format_rate(rates.bytes_per_s)}{where}"
     return f"throttled to {rates_text(rates)}" if rates.is_limited else f"continues without a throttle{where}"

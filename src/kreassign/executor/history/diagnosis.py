@@ -22,6 +22,7 @@ from kreassign.model import (
     TopicPartition,
 )
 from kreassign.model.closures import REFUSES, Closure, closure_of
+from kreassign.model.cluster import listed_ids, named_brokers
 from kreassign.model.distributions import UNKNOWN, Recognised, cruise_control_topic
 from kreassign.model.text import agreeing, counted
 from kreassign.model.throttle import LOG_DIR_RATE
@@ -141,7 +142,8 @@ def _endless(readings: ClusterReadings) -> Iterator[findings.Issue]:
     for name, move in sorted(readings.ongoing.items()):
         if move.can_never_complete:
             both = sorted(set(move.adding) & set(move.removing))
-            seen = f"({move}) was overridden and can never complete: brokers {both} are both added and removed"
+            both_ways = named_brokers(both, "are both added and removed")
+            seen = f"({move}) was overridden and can never complete: {both_ways}"
             remedy = f"Cancel it, then start it again with {list(move.target)}"
             yield _issue_of_move("endless", readings, name, f"its reassignment {seen}", remedy)
 
@@ -150,8 +152,8 @@ def _without_destination(readings: ClusterReadings) -> Iterator[findings.Issue]:
     for name, move in sorted(readings.ongoing.items()):
         gone = sorted(set(move.adding) - set(readings.live))
         if gone and not move.can_never_complete:
-            seen = f"it is being reassigned to brokers {gone}, which are not there"
-            remedy = "Start them, or cancel the reassignment and replan"
+            seen = f"it is being reassigned to {named_brokers(gone)}, which {agreeing(len(gone), 'are')} not there"
+            remedy = "Start what is down, or cancel the reassignment and replan"
             yield _issue_of_move("destination", readings, name, seen, remedy)
 
 
@@ -203,7 +205,7 @@ def _leaders(readings: ClusterReadings) -> Iterator[findings.Issue]:
 
 def _down(readings: ClusterReadings) -> str:
     down = readings.placement.down
-    return f": {', '.join(map(str, down))}" if down else ""
+    return f": {listed_ids(down)}" if down else ""
 
 
 def _permissions(readings: ClusterReadings) -> Iterator[findings.Issue]:

@@ -19,6 +19,7 @@ from kreassign.executor.lease import OF_AUTOPILOTS, OFFSETS_TOPIC, LeaseHolder
 from kreassign.executor.maintenance.record import GROUP_ID as MAINTENANCE_GROUP
 from kreassign.model import NO_LEADER, AllowedOperations, Broker, LogDir, OngoingReassignment, Partition, TopicPartition
 from kreassign.model.authorization import DeniedRight, denied_right, error_text, grant
+from kreassign.model.cluster import listed_ids, named_brokers
 from kreassign.model.disks import disks_of_brokers
 from kreassign.model.placement import usual_factors
 from kreassign.model.replication_factor import undercut
@@ -111,7 +112,9 @@ def _brokers(readings: PlacementReadings) -> Iterator[Issue]:
             by_rack[broker.rack].add(broker.id)
     for rack, members in sorted(by_rack.items()):
         if len(members) > 1 and members <= down:
-            yield _down(readings, f"rack {rack}", sorted(members), f"all its brokers {sorted(members)} are down")
+            yield _down(
+                readings, f"rack {rack}", sorted(members), f"all its brokers ({listed_ids(sorted(members))}) are down"
+            )
             down -= members
     for broker_id in sorted(down):
         name = str(known[broker_id]) if broker_id in known else f"broker {broker_id}"
@@ -124,7 +127,7 @@ def _down(readings: PlacementReadings, subject: str, brokers: list[int], seen: s
     last = sum(one.leader != NO_LEADER and len(one.isr) == 1 for one in touched)
     have = f"{counted(len(touched), 'partition')} {agreeing(len(touched), 'have')} a replica there"
     risk = f"{have}: {offline} without leader, {last} with one replica in sync"
-    gone = ",".join(map(str, brokers))
+    gone = listed_ids(brokers)
     them, lost = ("it", "it is") if len(brokers) == 1 else ("them", "they are")
     otherwise = f"; if {lost} lost for good, plan without {them}" if touched else f", or unregister {them}"
     remedy = f"Start {them}{otherwise}"
@@ -377,12 +380,13 @@ def _why_and_remedy(one: Moving) -> tuple[str, str]:
     if one.without_records:
         # With KIP-405 a new replica first reads the epochs of older records; if that fails, its broker retries
         # for ever, and reports it only in its log.
-        brokers, unless = list(one.without_records), ", unless the throttle there holds it" if is_throttled else ""
+        begin = named_brokers(one.without_records, "begin by reading from remote storage")
+        unless = ", unless the throttle there holds it" if is_throttled else ""
         remedy = (
-            f"Look for 'Error building remote log auxiliary state' in the logs of brokers {brokers}, and let them "
-            "reach remote storage: then it goes on by itself; or cancel it"
+            "Look there for 'Error building remote log auxiliary state' in the log, and see that remote storage can be "
+            "reached: then it goes on by itself; or cancel it"
         )
-        return f": the topic is tiered, and brokers {brokers} begin by reading from remote storage{unless}", remedy
+        return f": the topic is tiered, and {begin}{unless}", remedy
     if one.rate_bytes_per_s is not None:
         return (
             f": the throttle there is {format_amount(one.rate_bytes_per_s, 'B/s')}",

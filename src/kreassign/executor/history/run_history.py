@@ -34,6 +34,7 @@ from kreassign.executor.progress import ProgressMeter, move_history
 from kreassign.executor.state import Machine, RunView
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
 from kreassign.model import Partition, Reassignment, TopicPartition, TopicPartitionReplica
+from kreassign.model.cluster import named_brokers
 from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan
 from kreassign.model.plan_facts import is_another
 from kreassign.model.run import AT_REST, IN_FLIGHT, SOMEONE_ELSE, MoveHistory, MoveStatus, RunHistory
@@ -441,7 +442,8 @@ def _reason_to_leave(move: MoveHistory, partition: Partition | None, present: Pr
         return f"its replicas are {list(partition.replicas)}, as run {later} left it since; roll back that run first"
     down = [] if present.live_brokers is None else sorted(set(move.undone_to).difference(present.live_brokers))
     if down and _may_go_back(move, partition):
-        return f"its original brokers {down} are not up; start them and roll back again, or plan without them"
+        away = named_brokers(down, "are not up; start what is down and roll back again, or plan without it")
+        return f"its original {away}"
     return None
 
 

@@ -7,7 +7,7 @@ again (`health_check.py`): a large broker takes long to recover, and copies that
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -21,6 +21,7 @@ from kreassign.executor.state.move import MoveRecord
 from kreassign.executor.state.phases import Names
 from kreassign.executor.state.run import GuardBreach, Run, WindDown, candidate, left_by_destination, left_of
 from kreassign.model import NO_LEADER, TopicPartition, TopicPartitionReplica
+from kreassign.model.cluster import named_brokers
 from kreassign.model.disks import disks_of_brokers
 from kreassign.model.pace import AtWindowEnd
 from kreassign.model.run import MoveStatus
@@ -270,9 +271,9 @@ def lost_after_ms(run: Run) -> int | None:
     return REPLAN_AFTER_MS if chosen is None and run.control.replans else chosen
 
 
-def away_text(run: Run, brokers: Iterable[int]) -> str:
+def away_text(run: Run, brokers: Collection[int]) -> str:
     """Text for destinations that are given up."""
-    return f"its destinations {list(brokers)} had been down for {(lost_after_ms(run) or 0) / 1000:g} s"
+    return f"its destination {named_brokers(brokers)} had been down for {(lost_after_ms(run) or 0) / 1000:g} s"
 
 
 @dataclass(frozen=True, slots=True)

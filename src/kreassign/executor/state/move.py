@@ -53,6 +53,7 @@ from kreassign.executor.state.attempts import Attempts
 from kreassign.executor.state.steps import move_steps
 from kreassign.executor.throttle_rates import CopiedPartition
 from kreassign.model import NO_LEADER, TopicPartition
+from kreassign.model.cluster import named_brokers
 from kreassign.model.run import ACTIVE, IN_FLIGHT, SOMEONE_ELSE, WAS_DELETED, MoveStatus
 from kreassign.model.text import counted, format_amount
 
@@ -694,8 +695,8 @@ def _cancel_unconfirmed(record: MoveRecord, observation: PartitionObservation, a
     if record.given_up is not None:
         record.fail(at_ms, record.given_up)
     elif record.awaited_replan is not None and record.lagging:
-        lost = f"brokers {list(record.lagging)}, which are not in sync"
-        record.fail(at_ms, f"it ended with {lost}, before it could be cancelled; use `kreassign plan repair`")
+        ended = f"it ended with {named_brokers(record.lagging)} not in sync, before it could be cancelled"
+        record.fail(at_ms, f"{ended}; use `kreassign plan repair`")
     else:
         return _complete(record, observation, at_ms)
     return NextAction.NOTHING

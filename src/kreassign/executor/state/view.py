@@ -18,6 +18,7 @@ from kreassign.executor.state.run import Control, Run, RunIdentity, one_per_reas
 from kreassign.executor.state.setting import SETTLED, SettingState
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride
 from kreassign.model import ConfigResource, ResourceType, TopicPartition
+from kreassign.model.cluster import named_brokers
 from kreassign.model.run import AT_REST, ENDED, ClientCost, MoveStatus, Phase
 from kreassign.model.text import by_reason, counted, each_partition
 from kreassign.model.throttle import WHOLE, ThrottleRates
@@ -257,9 +258,8 @@ class RunView:
         for (at_ms, lost), changes in made.items():
             more = f" and {len(changes) - NAMED} more" if len(changes) > NAMED else ""
             when = self.time_of_day(at_ms)
-            yield f"brokers {list(lost)} were down, so that moves were planned again at {when}: " + (
-                "; ".join(changes[:NAMED]) + more
-            )
+            down = named_brokers(lost, "were down, so that moves were planned again at")
+            yield f"{down} {when}: {'; '.join(changes[:NAMED])}{more}"
 
     @property
     def findings(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from kreassign.model import TopicPartition
 from kreassign.model.closures import REFUSES, Closure
+from kreassign.model.cluster import named_brokers
 from kreassign.model.replication_factor import keeps_lagging
 from kreassign.model.text import counted, format_amount
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IndexArray, IntArray, pairs, sums
@@ -426,7 +427,7 @@ def _out_of_reach(case: Case) -> Iterator[str]:
     now = case.problem.partitions
     for partition in np.flatnonzero(~now.within_reach(case.problem.brokers.is_live)):
         brokers = case.problem.brokers.ids[now.list_of(int(partition))].tolist()
-        yield f"{now.name(int(partition))} {Hold.OUT_OF_REACH.keeps(f'stays on brokers {brokers}')}"
+        yield f"{now.name(int(partition))} {Hold.OUT_OF_REACH.keeps(f'stays on {named_brokers(brokers)}')}"
 
 
 def _fixed_factors(case: Case) -> Iterator[str]:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from kreassign.errors import InputError
 from kreassign.model import TopicPartition
 from kreassign.model.closures import Closure
+from kreassign.model.cluster import listed_ids, named_brokers
 from kreassign.model.load import CPU_PER_COPY, CPU_PER_READ, CPU_PER_WRITE
 from kreassign.model.replica_columns import Ints, ReplicaColumns
 from kreassign.model.text import counted, format_amount
@@ -200,8 +201,8 @@ def _replicas(loads: Sequence[PartitionFacts], hosts: Sequence[BrokerFacts]) -> 
     for load in loads:
         if strangers := sorted(set(load.replicas) - known.keys()):
             raise InputError(
-                f"partition {load.topic_partition} has replicas on {strangers}, which are not among the brokers "
-                f"{list(known)}; take a new snapshot with all brokers up"
+                f"partition {load.topic_partition} has replicas on {named_brokers(strangers)}, not among the brokers "
+                f"{listed_ids(known)}; take a new snapshot with all brokers up"
             )
     return _ints(known[broker] for load in loads for broker in load.replicas)
 

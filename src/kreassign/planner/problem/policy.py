@@ -15,6 +15,7 @@ from typing import TypeVar
 import numpy as np
 
 from kreassign.errors import InputError
+from kreassign.model.cluster import listed_ids
 from kreassign.model.load import CPU_PER_READ
 from kreassign.model.plan_facts import NO_PRICES, RackPrices
 from kreassign.model.text import likely, share_of, shortened, string_hash
@@ -36,9 +37,7 @@ def chosen_brokers(brokers: Brokers, ids: Iterable[int]) -> BoolArray:
     if not wanted:
         raise InputError("specify at least one broker")
     if unknown := sorted(wanted - set(known)):
-        raise InputError(
-            f"there is no broker {', '.join(map(str, unknown))} in this cluster; it has {', '.join(map(str, known))}"
-        )
+        raise InputError(f"there is no broker {listed_ids(unknown)} in this cluster; it has {listed_ids(known)}")
     return np.isin(brokers.ids, sorted(wanted))
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from kreassign.errors import InputError
 from kreassign.model import TopicPartition
 from kreassign.model.closures import Closure
+from kreassign.model.cluster import named_brokers
 from kreassign.model.placement import usual_factors
 from kreassign.model.text import ESTIMATED
 from kreassign.planner.arrays import NOWHERE, BoolArray, BytesArray, FloatArray, IndexArray, IntArray, pairs
@@ -57,7 +58,7 @@ class Brokers:
             raise InputError("there is no broker to plan for")
         if len(np.unique(self.ids)) != len(self.ids):
             repeated = sorted({int(one) for one in self.ids if (self.ids == one).sum() > 1})
-            raise InputError(f"given more than once: broker {', '.join(map(str, repeated))}")
+            raise InputError(f"given more than once: {named_brokers(repeated)}")
 
     def __len__(self) -> int:
         return len(self.ids)

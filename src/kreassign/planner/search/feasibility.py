@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from kreassign.errors import Infeasible
 from kreassign.model.closures import Closure
+from kreassign.model.cluster import listed_ids, named_brokers
 from kreassign.model.text import agreeing, counted, format_amount
 from kreassign.planner.arrays import NOWHERE, BoolArray, IndexArray
 from kreassign.planner.goals import DISK, Goal
@@ -178,15 +179,16 @@ def _pinned(problem: Problem) -> Iterator[tuple[str, str]]:
         ids = np.unique(brokers.ids[partitions.replicas[stuck]]).tolist()
         held = [*partitions.holds_of(np.unique(partitions.owners[stuck]))]
         for sentence in held_sentences(held):
-            yield "drain", f"brokers {ids} cannot be emptied: {sentence}"
+            yield "drain", f"{named_brokers(ids)} cannot be emptied: {sentence}"
         if excluded := sorted({name.topic for name, hold in held if hold == Hold.EXCLUDED}):
             stay = " ".join(f"--may-stay {quote(re.escape(topic))}" for topic in excluded[:SHOWN_EXAMPLES])
             more = f" and {len(excluded) - SHOWN_EXAMPLES} more" if len(excluded) > SHOWN_EXAMPLES else ""
-            command = f"kreassign decommission {','.join(map(str, ids))} {stay}"
+            command = f"kreassign decommission {listed_ids(ids)} {stay}"
             yield "drain", f"if these may stay on brokers that leave, take those out with `{command}`{more}"
     if must_leave.any() and not problem.rules.between_brokers:
         ids = np.unique(brokers.ids[partitions.replicas[must_leave]]).tolist()
-        yield "drain", f"brokers {ids} hold replicas and must hold none, but nothing may move between brokers"
+        hold = "hold replicas and must hold none, but nothing may move between brokers"
+        yield "drain", named_brokers(ids, hold)
 
 
 def _factors(problem: Problem) -> Iterator[tuple[str, str]]:

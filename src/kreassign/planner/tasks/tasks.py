@@ -14,6 +14,7 @@ import numpy as np
 from kreassign.errors import Infeasible, InputError
 from kreassign.model import TopicPartition
 from kreassign.model.closures import REFUSES, Closure
+from kreassign.model.cluster import listed_ids, named_brokers
 from kreassign.model.plan import Plan
 from kreassign.model.text import agreeing, counted
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
@@ -214,7 +215,9 @@ def replace_brokers(problem: Problem, successors: Mapping[int, int]) -> tuple[Pr
             raise InputError(f"broker {new} cannot take over from {old}: {why}")
         target[places[old]] = places[new]
     if len(set(successors.values())) != len(successors):
-        raise InputError(f"each broker needs a successor of its own; given were {sorted(successors.values())}")
+        raise InputError(
+            f"each broker needs a successor of its own; given were {listed_ids(sorted(successors.values()))}"
+        )
     assignment = Assignment(
         problem.partitions.offsets, target[problem.partitions.replicas], _same_paths(problem, target)
     )
@@ -270,8 +273,8 @@ def drain_log_dirs(problem: Problem, places: Iterable[tuple[int, str]], *, betwe
     bare = [broker for broker in named if must_empty[problem.brokers.ids[dirs.brokers] == broker].all()]
     if bare and not between_brokers:
         raise Infeasible(
-            f"brokers {bare} would have no log directory left; let the replicas leave them (--between-brokers), or "
-            f"`kreassign plan drain-brokers {','.join(map(str, bare))}`",
+            f"{named_brokers(bare)} would have no log directory left; let the replicas go to other brokers "
+            f"(--between-brokers), or `kreassign plan drain-brokers {listed_ids(bare)}`",
             goals=("log directories",),
         )
     return drain_brokers(drained, bare) if bare else drained

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from kreassign.errors import InputError
+from kreassign.model.cluster import listed_ids
 from kreassign.model.documents import finite
 from kreassign.model.error_codes import error_codes
 from kreassign.model.text import LARGEST_AMOUNT, parse_whole
@@ -146,7 +147,7 @@ def _node(value: object) -> int | None:
 def need_broker(twin: Twin, broker: int, _before: object = None) -> None:
     """Raise InputError if the cluster has no such broker."""
     if broker not in twin.processes.ids:
-        raise InputError(f"a fault names broker {broker}; the cluster has {list(twin.processes.ids)}")
+        raise InputError(f"a fault names broker {broker}; the cluster has {listed_ids(twin.processes.ids)}")
 
 
 def _need_node(twin: Twin, node: int | None, _before: object) -> None:
