@@ -478,8 +478,6 @@ MOST_SHARED = 4
 """Fields that a class may share with a run or a move by chance."""
 
 RESTATED = {
-    "Run": "document of the HTTP API, whose names stay",
-    "Move": "document of the HTTP API, whose names stay",
     "Change": "document of a plan, before there is a run",
     "RunSummary": "document of a run in a list, also of a journal that cannot be read",
     "MoveView": "times of a move since the start of its run, for the page of a run",

@@ -36,7 +36,7 @@ def test_a_thousand_partitions_with_the_same_reason_are_one_problem() -> None:
         run.note("was refused", name)
     shown = f"1,000 partitions ({some_of(names, NAMED)}) each"
     assert RunView(run).problems == (f"{shown} was refused", f"{shown} is moved by someone else")
-    every = dict(RunView(run).problem_partitions)
+    every = RunView(run).problem_partitions
     assert every == dict.fromkeys(RunView(run).problems, tuple(map(str, names)))
     for name in names[1:]:
         run.tell("others", 2_000, of=name)

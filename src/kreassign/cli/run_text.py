@@ -12,7 +12,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 import click
 from rich.cells import cell_len, chop_cells
@@ -424,12 +424,6 @@ def exit_code(found: RunHistory) -> int:
             return ExecutionError.exit_code
         case _:
             return INTERRUPTED_EXIT_CODE
-
-
-def document(history: RunHistory) -> dict[str, Any]:
-    """A run as a document: every field of its value."""
-    every = {"bytes_copied": history.bytes_copied, "problem_partitions": dict(history.problem_partitions)}
-    return asdict(history) | every
 
 
 def print_summary(console: Console, history: RunHistory) -> None:

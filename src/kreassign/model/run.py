@@ -7,8 +7,10 @@ metrics, web and reports read them, and keep no shapes of their own.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import ClassVar
 
 from kreassign.model.cluster import TopicPartition
 from kreassign.model.pace import NO_LIMITS, Pace
@@ -346,7 +348,9 @@ class RunHistory:
     clients: ClientCost | None = None
     can_be_resumed: bool = False
     journal_to: str | None = None
-    problem_partitions: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    problem_partitions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    ALSO_SHOWS: ClassVar[tuple[str, ...]] = ("bytes_copied", "moves_by_state")
 
     @property
     def throttle_bytes_per_s(self) -> int | None:

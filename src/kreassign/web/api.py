@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields
 from enum import Enum
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -17,41 +16,26 @@ from starlette.routing import Route
 
 from kreassign import __version__
 from kreassign.errors import InputError
-from kreassign.model.documents import read_json
+from kreassign.model.documents import Json, read_json
+from kreassign.model.run import RunHistory
 from kreassign.model.text import parse_whole, printable, shortened
+from kreassign.model.typed_json import names_in, to_document
 from kreassign.web import previews, records
 from kreassign.web.guard import Access, body_of
 from kreassign.web.operations import MOST_MOVES, MOST_RUNS, Served
 from kreassign.web.settings import HttpError, Role, User
 from kreassign.web.tasks import TaskRequest
 
-# Records to JSON, JSON to records, and the JSON Schema of both: all from the types of their fields. Pure.
+# Records as JSON texts, JSON as records, and the JSON Schema of both: all from the types of their fields. Pure.
 
 Record = TypeVar("Record")
-Json = Any
 
-_PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean"}
-
-
-def document(value: object) -> Json:
-    """Convert a record to a JSON value. Text is made printable; infinite numbers become null."""
-    found: Json = value
-    if is_dataclass(value) and not isinstance(value, type):
-        found = {field.name: document(getattr(value, field.name)) for field in fields(value)}
-    elif isinstance(value, Mapping):
-        found = {printable(str(key)): document(one) for key, one in value.items()}
-    elif isinstance(value, tuple | list):
-        found = [document(one) for one in value]
-    elif isinstance(value, str):
-        found = printable(value.value if isinstance(value, Enum) else value)
-    elif isinstance(value, float) and not math.isfinite(value):
-        found = None
-    return found
+_PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 
 
 def text(value: object) -> str:
     """Encode a value as one line of JSON without characters that HTML could interpret as markup."""
-    found = json.dumps(document(value), separators=(",", ":"))
+    found = json.dumps(to_document(value), separators=(",", ":"))
     return found.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
@@ -89,28 +73,34 @@ def _checked(name: str, value: Json, kind: Any) -> Json:
 
 def schema(kind: Any, known: dict[str, Json]) -> Json:
     """JSON Schema of a type; schemas of records are added to `known` and referenced."""
-    origin = get_origin(kind)
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in {Union, types.UnionType}:
+        return {"anyOf": [schema(one, known) for one in inner]}
+    if origin is tuple:
+        each = [schema(one, known) for one in inner if one is not Ellipsis]
+        return {"type": "array"} | ({"prefixItems": each} if Ellipsis not in inner else {"items": each[0]})
+    if origin in {dict, Mapping}:
+        return {"type": "object", "additionalProperties": schema(inner[1], known)}
     if kind in _PLAIN:
         return {"type": _PLAIN[kind]}
-    if origin in {Union, types.UnionType}:
-        return {"anyOf": [schema(one, known) for one in get_args(kind)]}
-    if kind is type(None):
-        return {"type": "null"}
-    if origin is tuple:
-        return {"type": "array", "items": schema(get_args(kind)[0], known)}
-    if origin is dict:
-        return {"type": "object", "additionalProperties": schema(get_args(kind)[1], known)}
+    if issubclass(kind, Enum):
+        return {"type": "string", "enum": [one.value for one in kind]}
     if kind.__name__ not in known:
         known[kind.__name__] = {}  # a placeholder, for records that refer to it meanwhile
         hints = get_type_hints(kind)
         known[kind.__name__] = {
             "type": "object",
             "description": " ".join((kind.__doc__ or "").split()),
-            "properties": {field.name: schema(hints[field.name], known) for field in fields(kind)},
+            "properties": {name: schema(_type_in(kind, name, hints), known) for name in names_in(kind)},
             "required": [field.name for field in fields(kind) if field.default is MISSING],
             "additionalProperties": False,
         }
     return {"$ref": f"#/components/schemas/{kind.__name__}"}
+
+
+def _type_in(kind: Any, name: str, hints: Mapping[str, Any]) -> Any:
+    """Type of a field, or of a property."""
+    return hints[name] if name in hints else get_type_hints(getattr(kind, name).fget)["return"]
 
 
 PREFIX = "/api/v1"
@@ -172,7 +162,10 @@ CALLS = (
         lambda served, asked: served.runs(_number(asked.query, "limit", 100, MOST_RUNS), asked.query.get("cluster_id")),
         query={"limit": LIMIT, "cluster_id": "those of this cluster only"},
     ),
-    Call("/runs/{run_id}", "A run in detail.", records.Run, lambda served, asked: served.run(asked.path["run_id"])),
+    Call(
+        "/runs/{run_id}", "A run as in `kreassign status`, with its first moves.", RunHistory,
+        lambda served, asked: served.run(asked.path["run_id"]),
+    ),
     Call(
         "/runs/{run_id}/moves", "Moves of a run, in the order of the plan.", records.Moves,
         lambda served, asked: served.moves(

@@ -23,6 +23,7 @@ from kreassign.autopilot.memory import Memory
 from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import Drifted, InputError
 from kreassign.executor.events import RunStarted
+from kreassign.model.documents import Json
 from kreassign.model.run import RunHistory
 from kreassign.model.text import counted
 from kreassign.operations import plan_files, rollback, run_journals
@@ -125,9 +126,9 @@ class Served:
         """Newest runs, at most `limit`, of one cluster or all."""
         return records.Runs(self._runs.newest(limit, cluster_id))
 
-    def run(self, run_id: str) -> records.Run:
+    def run(self, run_id: str) -> Json:
         """One run, in detail."""
-        return records.run_of(self.live(run_id))
+        return records.run_document(self.live(run_id))
 
     def live(self, run_id: str) -> RunHistory:
         """Present state of one run."""
@@ -140,7 +141,7 @@ class Served:
     def moves(self, run_id: str, offset: int, limit: int) -> records.Moves:
         """`limit` moves of a run from `offset` on."""
         moves = self.live(run_id).copying
-        return records.Moves(len(moves), offset, tuple(map(records.move_of, moves[offset : offset + limit])))
+        return records.Moves(len(moves), offset, moves[offset : offset + limit])
 
     def report(self, run_id: str) -> str:
         """Report of a run, as an HTML page; it says itself what it cannot show."""

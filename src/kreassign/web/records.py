@@ -7,28 +7,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from shlex import join, quote
 from types import MappingProxyType
 
 from kreassign.errors import InputError
 from kreassign.executor.history.findings import Words, plan_command
 from kreassign.model.cluster import listed_ids
+from kreassign.model.documents import Json
 from kreassign.model.load import LoadBasis
-from kreassign.model.pace import (
-    EndpointKind,
-    Limit,
-    Measure,
-    Order,
-    Pace,
-    PaceChange,
-)
+from kreassign.model.pace import EndpointKind, Limit, Measure, Order, PaceChange
 from kreassign.model.plan_facts import GoalLimit, UnevenTopic
-from kreassign.model.run import Interval, LogDirTarget, MoveHistory, RunHistory
+from kreassign.model.run import LogDirTarget, MoveHistory, RunHistory
 from kreassign.model.text import counted, printable, shortened
+from kreassign.model.typed_json import to_document
 from kreassign.operations.doctor import Diagnosis
 from kreassign.operations.plan_files import Approval, PlanFile, PlanSummary
-from kreassign.operations.run_journals import NamedCluster, RunSummary, run_summary
+from kreassign.operations.run_journals import NamedCluster, RunSummary
 from kreassign.operations.skew import BrokerSkew, ClusterSkew, TopicSpread
 from kreassign.report.text import format_time, loads_origin
 from kreassign.web.settings import User
@@ -92,85 +87,12 @@ class Clusters:
 
 
 @dataclass(frozen=True, slots=True)
-class Broker:
-    """Part of one broker in the moves of a run now."""
-
-    broker: int
-    reassigning_partitions: int
-    read_bytes_per_s: float | None
-    write_bytes_per_s: float | None
-    log_dir_copy_bytes_per_s: float | None
-    throttle_bytes_per_s: int | None
-    left_bytes: int
-    out_of_sync_replicas: int
-    in_sync_lag_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class RunPace:
-    """Order of moves, and limits on moves in flight; null for no limit."""
-
-    order: str
-    max_moves: int | None
-    max_moves_per_source: int | None
-    max_moves_per_destination: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Move:
-    """One move that copies data. `log_dirs` get the copy of another directory of their broker, as in 1:/data/d2."""
-
-    topic: str
-    partition: int
-    original: tuple[int, ...]
-    target: tuple[int, ...]
-    log_dirs: tuple[str, ...]
-    state: str
-    done_bytes: int
-    left_bytes: int | None
-    rate_bytes_per_s: float | None
-    eta_s: float | None
-    problem: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A run in detail. `about` has sentences on its origin; `moves` are the first of those that copy data.
-
-    Moves in progress come first.
-    """
-
-    summary: RunSummary
-    phase: str
-    at_ms: int
-    moves_by_state: dict[str, int]
-    left_bytes: int | None
-    rate_bytes_per_s: float | None
-    eta: Interval | None
-    why_no_end: str | None
-    throttle_bytes_per_s: int | None
-    is_throttle_adaptive: bool
-    pace: RunPace
-    why_held: str | None
-    verdicts: tuple[str, ...]
-    problems: tuple[str, ...]
-    outlook: tuple[str, ...]
-    throttle_residue: tuple[str, ...]
-    curve: tuple[tuple[int, ...], ...]
-    operators: tuple[str, ...]
-    lease: str
-    about: tuple[str, ...]
-    brokers: tuple[Broker, ...]
-    moves: tuple[Move, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Moves:
     """Moves of a run that copy data, in the order of the plan, from `offset` on."""
 
     total: int
     offset: int
-    moves: tuple[Move, ...]
+    moves: tuple[MoveHistory, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,45 +323,13 @@ def command_of(words: Words, server: str) -> str:
     return line if words[:2] == ("kreassign", "forget") else f"{line} --bootstrap-server {quote(server)}"
 
 
-def run_of(run: RunHistory, shown: int = SHOWN_MOVES) -> Run:
-    """Convert a run to its document, with the first `shown` moves."""
-    progress = run.measured
-    return Run(
-        summary=run_summary(run),
-        phase=run.state.value,
-        at_ms=progress.at_ms,
-        moves_by_state={status.value: count for status, count in run.moves_by_state.items()},
-        left_bytes=progress.left_bytes,
-        rate_bytes_per_s=progress.rate_bytes_per_s,
-        eta=progress.end,
-        why_no_end=progress.why_no_end,
-        throttle_bytes_per_s=run.rates.bytes_per_s,
-        is_throttle_adaptive=run.rates.adaptive is not None,
-        pace=pace_of(run.pace),
-        why_held=run.why_held,
-        verdicts=run.verdicts,
-        problems=run.problems,
-        outlook=run.outlook,
-        throttle_residue=() if run.is_active else run.throttle_residue,
-        curve=progress.curve,
-        operators=tuple(map(str, run.operators)),
-        lease=run.lease,
-        about=run.about,
-        brokers=tuple(
-            Broker(
-                one.broker, one.reassigning, one.read_bytes_per_s, one.written_bytes_per_s, one.within_bytes_per_s,
-                one.throttle_bytes_per_s, one.left_bytes, one.out_of_sync, one.lag_bytes,
-            )
-            for one in progress.brokers
-        ),
-        moves=tuple(map(move_of, run.by_interest[:shown])),
-    )  # fmt: skip
+def run_document(run: RunHistory) -> Json:
+    """The document of `kreassign status`, but only with the first moves that copy data, those in progress first.
 
-
-def pace_of(pace: Pace) -> RunPace:
-    """Order and limits of a run."""
-    caps = pace.caps
-    return RunPace(pace.order.value, caps.cluster.moves, caps.source.moves, caps.destination.moves)
+    A run may have a hundred thousand moves, and streams send it whenever something changes.
+    """
+    shown = to_document(replace(run, moves=tuple(run.by_interest[:SHOWN_MOVES])))
+    return shown | {name: to_document(getattr(run, name)) for name in run.ALSO_SHOWS}
 
 
 def pace_change_of(request: PaceRequest) -> PaceChange:
@@ -464,16 +354,6 @@ def asked_pace(request: PaceRequest) -> PaceChange:
         raise InputError(f"a limit is a number of moves up to {MOST_IN_FLIGHT:,}, or 0 for none")
     limits = tuple(Limit(end, Measure.MOVES, count or None) for count, end in ends if count is not None)
     return PaceChange(None if request.order is None else Order(request.order), limits)
-
-
-def move_of(move: MoveHistory) -> Move:
-    """Convert one move that copies data to its document."""
-    now = move.estimate
-    assert now is not None, f"{move.name} copies nothing"
-    return Move(
-        move.topic, move.partition, move.original, move.target, moved_dirs(move.log_dirs), move.status.value,
-        now.done_bytes, now.left_bytes, now.rate_bytes_per_s, now.eta_s, move.problem,
-    )  # fmt: skip
 
 
 def moved_dirs(targets: tuple[LogDirTarget, ...]) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from kreassign.web.api import text
 from kreassign.web.guard import Access, App, guarded
 from kreassign.web.operations import MOST_STREAMS, Served, Streams
 from kreassign.web.pages import Pages
-from kreassign.web.records import Problem, run_of
+from kreassign.web.records import Problem, run_document
 from kreassign.web.settings import HttpError, Sessions, WebSettings, problem_of
 
 # The application: API, pages, and answers to errors.
@@ -67,7 +67,7 @@ _STATIC: list[str | tuple[str, str]] = [("kreassign.web", "static"), ("kreassign
 
 
 def _document(live: RunHistory) -> str:
-    return text(run_of(live))
+    return text(run_document(live))
 
 
 def _answer(request: Request, error: Exception, pages: Pages) -> Response:

@@ -23,7 +23,7 @@ from kreassign.cli.options.run import (
 )
 from kreassign.cli.options.values import REGEX, yes_option
 from kreassign.cli.output import console, examples, format_option, print_json
-from kreassign.cli.run_text import document, exit_code, print_state
+from kreassign.cli.run_text import exit_code, print_state
 from kreassign.cli.terminal import ask, on_terminal, preview_lines, refuse_unless_asked
 from kreassign.clock import SYSTEM_CLOCK
 from kreassign.errors import ExecutionError
@@ -33,6 +33,7 @@ from kreassign.executor.decommission import Step
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.throttle_ledger import FoundThrottles
 from kreassign.model.throttle import ThrottleRates
+from kreassign.model.typed_json import to_document
 from kreassign.operations import decommission as operation
 from kreassign.operations.connect import tell_nobody
 from kreassign.operations.decommission import (
@@ -189,7 +190,7 @@ def _print_result(done: DecommissionResult, *, is_quiet: bool) -> None:
             "is_finished": done.is_finished,
             "steps": list(done.steps),
             "next": str(done.next_step),
-            "runs": [document(run) for run in done.runs],
+            "runs": [to_document(run) for run in done.runs],
         })  # fmt: skip
         return
     for run in done.runs:

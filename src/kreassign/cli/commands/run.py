@@ -44,7 +44,7 @@ from kreassign.cli.options.run_id import meant_journal, run_id_argument
 from kreassign.cli.options.values import INPUT_FILE, plan_argument, yes_option
 from kreassign.cli.output import console, examples, format_option, print_json, print_verbatim, warn
 from kreassign.cli.profiles import typed_words
-from kreassign.cli.run_text import document, exit_code, print_accepted, print_summary
+from kreassign.cli.run_text import exit_code, print_accepted, print_summary
 from kreassign.cli.terminal import (
     ask,
     detach,
@@ -65,6 +65,7 @@ from kreassign.model.plan import format_plan
 from kreassign.model.run import RunHistory
 from kreassign.model.text import agreeing, counted
 from kreassign.model.throttle import ThrottleRates
+from kreassign.model.typed_json import to_document
 from kreassign.operations import run as operation
 from kreassign.operations import run_journals
 from kreassign.operations.connect import tell_nobody
@@ -226,7 +227,7 @@ def report_end(client: AdminClient, found: RunHistory, context: RunContext, *, i
     is_to_be_undone = found.wants_rollback and found.ended_ms is not None
     undone = undo(client, RollbackRequest(found.run_id), context, is_quiet=is_quiet) if is_to_be_undone else None
     if is_quiet:
-        print_json(document(found) | ({} if undone is None else {"rollback": _document(undone)}))
+        print_json(to_document(found) | ({} if undone is None else {"rollback": _document(undone)}))
     return exit_code(found)
 
 
@@ -247,7 +248,7 @@ def _document(found: Rollback) -> dict[str, Any]:
         "left_alone": list(found.plan.skipped),
         "factors": list(found.factors),
         "outages": list(found.outages),
-        "rollback_run": None if found.run is None else document(found.run),
+        "rollback_run": None if found.run is None else to_document(found.run),
     }
 
 
@@ -528,7 +529,7 @@ def cancel(
     ):
         found = cancel_interrupted_run(client, path, watched, is_now=not drains)
         if is_quiet:
-            print_json(document(found))
+            print_json(to_document(found))
         else:
             print_summary(console(), found)
     raise click.exceptions.Exit(exit_code(found))

@@ -49,7 +49,6 @@ from kreassign.cli.output import (
 )
 from kreassign.cli.run_text import (
     JsonView,
-    document,
     overall_text,
     print_accepted,
     print_state,
@@ -67,6 +66,7 @@ from kreassign.model.plan_facts import plan_id
 from kreassign.model.run import AT_REST, IN_FLIGHT, RunHistory
 from kreassign.model.text import agreeing, counted
 from kreassign.model.throttle import ThrottleRates
+from kreassign.model.typed_json import to_document
 from kreassign.operations import approvals, run_journals
 from kreassign.operations.plan_files import approval_of, read_plan_file, request_path, revoke
 from kreassign.operations.plan_files import approve as approve_plan
@@ -143,7 +143,7 @@ def _show(run_id: str | None, lists_all: bool, cluster: ClusterOptions, state_di
 def _show_run(path: Path, output_format: str) -> None:
     found = run_journals.status_and_progress(path)
     if output_format == "json":
-        print_json(document(found))
+        print_json(to_document(found))
         return
     terminal = console()
     print_state(terminal, found)
@@ -163,7 +163,7 @@ def _list_runs(journals: Sequence[Path], state_dir: Path, output_format: str) ->
     unreadable = [found for found in read if not isinstance(found, RunHistory)]
     if output_format == "json":
         problems = [{"run_id": one.run_id, "journal": str(one.path), "problem": str(one)} for one in unreadable]
-        print_json({"runs": [document(found) for found in runs], "unreadable": problems})
+        print_json({"runs": [to_document(found) for found in runs], "unreadable": problems})
         return
     if not read:
         console().print(f"no runs in {state_dir}")
@@ -209,7 +209,7 @@ def watch(run_id: str | None, cluster: ClusterOptions, state_dir: Path, output_f
     except KeyboardInterrupt:
         return
     if output_format == "json":
-        print_verbatim(json.dumps(document(found)))
+        print_verbatim(json.dumps(to_document(found)))
     else:
         print_summary(console(), found)
 

@@ -227,9 +227,9 @@ class RunView:
         return tuple(dict.fromkeys(sentence for sentence, _ in self._problems()))
 
     @property
-    def problem_partitions(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    def problem_partitions(self) -> dict[str, tuple[str, ...]]:
         """Each problem that names only the first of its partitions, with all of them."""
-        return tuple((text, tuple(map(str, names))) for text, names in self._problems() if len(names) > NAMED)
+        return {text: tuple(map(str, names)) for text, names in self._problems() if len(names) > NAMED}
 
     def _problems(self) -> Iterator[tuple[str, Collection[TopicPartition]]]:
         """Problems, with their partitions where they are joined from those of single ones."""
