@@ -144,9 +144,9 @@ def test_an_unreadable_journal_is_listed_with_the_reason(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("content", "why"), [
-    (b"{}", "lacks the field 'plan_id'"),
-    (b'{"plan_id": "x", "approved_by": 5}', "the field 'approved_by' is 5, which is no string"),
-    (b'{"plan_id": "x", "approved_by": "a", "by": "b"}', "has a field 'by', which is not known"),
+    (b"{}", "does not fit its schema: it has no 'plan_id'"),
+    (b'{"plan_id": "x", "approved_by": 5}', "approved_by is 5, which is no string"),
+    (b'{"plan_id": "x", "approved_by": "a", "by": "b"}', "there is no field 'by'"),
     (b'{"plan_id": "x", "approved_by": "a"}', "look again"),
     (b"[]", "no JSON object"),
     (b"{", "is no JSON"),

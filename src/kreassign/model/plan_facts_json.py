@@ -9,10 +9,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, is_dataclass, replace
-from functools import cache
-from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from dataclasses import replace
+from typing import Any
 
 from kreassign.errors import MalformedPlan
 from kreassign.model import plan_facts
@@ -20,7 +18,8 @@ from kreassign.model.cluster import TopicPartition
 from kreassign.model.documents import Json, read_json
 from kreassign.model.load import LoadBasis
 from kreassign.model.plan import partition_order
-from kreassign.model.text import LARGEST_AMOUNT, shortened
+from kreassign.model.text import LARGEST_AMOUNT
+from kreassign.model.typed_json import Reader, hints_of, refuse
 
 VERSION = 1
 _JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
@@ -86,9 +85,9 @@ def parse_facts(text: str) -> plan_facts.PlanFacts:
         document = read_json(text)
         if document["version"] != VERSION:
             raise MalformedPlan(f"a facts file of version {document['version']}; this kreassign reads {VERSION}")
-        known = _hints(plan_facts.PlanFacts)
-        facts: plan_facts.PlanFacts = _made(
-            plan_facts.PlanFacts, {name: value for name, value in document.items() if name in known}
+        known = hints_of(plan_facts.PlanFacts)
+        facts: plan_facts.PlanFacts = _FactsReader().record(
+            {name: value for name, value in document.items() if name in known}, plan_facts.PlanFacts
         )
     except (ValueError, TypeError, AttributeError) as error:
         raise MalformedPlan(f"not the facts file of a plan: {error}") from error
@@ -99,55 +98,20 @@ def parse_facts(text: str) -> plan_facts.PlanFacts:
     return facts
 
 
-def _made(kind: Any, entry: Mapping[str, Json]) -> Any:
-    """Build a value of this class. Raises TypeError for an unknown field or another type, KeyError for a missing one.
+class _FactsReader(Reader):
+    def record(self, values: Mapping[str, Json], kind: Any) -> Any:
+        """Read an object, with the keys of a partition. Without its partitions a plan would expect nothing."""
+        hints, fields = hints_of(kind), {name: one for name, one in values.items() if name != _GAP}
+        if "topic_partition" in hints:
+            fields["topic_partition"] = [fields.pop(name) for name in TopicPartition._fields]
+        if kind is plan_facts.PlanFacts and (missing := [*(hints.keys() - fields.keys() - _LEFT_OUT)]):
+            raise KeyError(min(missing))
+        return super().record(fields, kind)
 
-    Of the facts themselves only fields that are left out may be missing: without its partitions a plan expects nothing.
-    """
-    hints, values = _hints(kind), {name: value for name, value in entry.items() if name != _GAP}
-    made: dict[str, Any] = {}
-    if "topic_partition" in hints:
-        topic, partition = values.pop("topic"), values.pop("partition")
-        made["topic_partition"] = TopicPartition(_read("topic", topic, str), _read("partition", partition, int))
-    if strange := sorted(values.keys() - hints.keys()):
-        raise TypeError(f"there is no field {strange[0]!r}")
-    may_be_missing = _LEFT_OUT if kind is plan_facts.PlanFacts else _with_default(kind)
-    for name, wanted in hints.items():
-        if name not in made and (name in values or name not in may_be_missing):
-            made[name] = _read(name, values[name], wanted)
-    return kind(**made)
-
-
-def _read(name: str, value: Json, wanted: Any) -> Any:
-    """Read the value of a field, with null for infinity. Raises TypeError, which names the field."""
-    origin, inner = get_origin(wanted), get_args(wanted)
-    if origin is UnionType:
-        return None if value is None else _read(name, value, inner[0])
-    if origin is tuple:
-        return tuple(_read(name, one, inner[0]) for one in _checked(name, value, list))
-    if origin is Mapping:
-        return {key: _read(name, one, inner[1]) for key, one in _checked(name, value, dict).items()}
-    if is_dataclass(wanted):
-        return _made(wanted, _checked(name, value, dict))
-    found = _checked(name, value, wanted)
-    return math.inf if found is None else found
-
-
-def _checked(name: str, value: Json, kind: type[Any]) -> Any:
-    is_whole = type(value) is int and abs(value) <= LARGEST_AMOUNT
-    is_number = value is None or type(value) is float or is_whole
-    fits = is_number if kind is float else is_whole if kind is int else type(value) is kind
-    if not fits:
-        raise TypeError(f"{name} is {shortened(repr(value))}, which is no {kind.__name__}")
-    return value
-
-
-@cache
-def _hints(kind: Any) -> dict[str, Any]:
-    return get_type_hints(kind)
-
-
-@cache
-def _with_default(kind: Any) -> frozenset[str]:
-    defaults = ((one.name, one.default, one.default_factory) for one in fields(kind))
-    return frozenset(name for name, *default in defaults if default != [MISSING, MISSING])
+    def plain(self, value: Json, wanted: type, name: str) -> Any:
+        """Read null as infinity, and no number that Kafka cannot have."""
+        if wanted is float and value is None:
+            return math.inf
+        if type(value) is int and abs(value) > LARGEST_AMOUNT:
+            refuse(value, wanted, name)
+        return super().plain(value, wanted, name)

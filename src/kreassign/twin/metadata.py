@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum
 from operator import attrgetter
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 from kreassign.errors import InvariantBroken
 from kreassign.model import NO_LEADER, ConfigResource, TopicPartition
@@ -30,8 +30,7 @@ class LeaderRecovery(IntEnum):
     RECOVERING = 1
 
 
-@dataclass(frozen=True, slots=True)
-class LogDirInfo:
+class LogDirInfo(NamedTuple):
     """A log directory as its broker registers it: an absolute path, and the id stored in it."""
 
     path: str

@@ -27,10 +27,9 @@ from kazoo.protocol.states import WatchedEvent
 from kazoo.retry import KazooRetry
 
 from kreassign.errors import ControllerMoved, DataError, InputError, StaleZnode, Unreachable
-from kreassign.model import ConfigResource, TopicPartition
-from kreassign.model.cluster import ResourceType
+from kreassign.model.typed_json import Reader
 from kreassign.model.znodes import contents, paths
-from kreassign.twin.metadata import LeaderRecovery, LogDirInfo, MetadataLog, Record
+from kreassign.twin.metadata import MetadataLog, Record
 from kreassign.twin.zookeeper.znodes import Create, Delete, Set, Write, Znode
 
 # Records as JSON texts: the name of the record, then its fields; default values are left out.
@@ -42,11 +41,11 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 def to_json(record: Record) -> str:
     """Return a record as JSON on one line."""
-    shown = {_KIND: type(record).__name__}
+    shown: dict[str, Any] = {_KIND: type(record).__name__}
     for field in fields(record):
         value = getattr(record, field.name)
         if field.default is MISSING or value != field.default:
-            shown[field.name] = _shown(value)
+            shown[field.name] = value
     return _ENCODER.encode(shown)
 
 
@@ -54,36 +53,10 @@ def from_json(text: str | bytes) -> Record:
     """Parse a record. Raises ValueError, KeyError or TypeError if the text is none."""
     try:
         shown = json.loads(text)
-        kind = _CLASSES[shown.pop(_KIND)]
-        record: Record = kind(**{name: _read(name, value) for name, value in shown.items()})
+        record: Record = Reader().record(shown, _CLASSES[shown.pop(_KIND)])
     except (AttributeError, RecursionError) as error:
         raise ValueError(f"this is no record: {error}") from error
     return record
-
-
-def _shown(value: Any) -> Any:
-    if isinstance(value, tuple) and value and isinstance(value[0], LogDirInfo):
-        return [[log_dir.path, log_dir.directory_id] for log_dir in value]
-    return value
-
-
-def _read(name: str, value: Any) -> Any:
-    if name in _READERS:
-        return _READERS[name](value)
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _resource(value: list[Any]) -> ConfigResource:
-    resource_type, name = value
-    return ConfigResource(ResourceType(resource_type), name)
-
-
-_READERS: Mapping[str, Callable[[Any], Any]] = {
-    "topic_partition": lambda value: TopicPartition(*value),
-    "log_dirs": lambda value: tuple(LogDirInfo(*log_dir) for log_dir in value),
-    "leader_recovery": LeaderRecovery,
-    "resource": _resource,
-}
 
 
 # A metadata log in a file. After a signature come the records, each as a header (length of the body, its checksum, and

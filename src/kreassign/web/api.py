@@ -7,7 +7,7 @@ import types
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from enum import Enum
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, get_args, get_origin
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -18,8 +18,8 @@ from kreassign import __version__
 from kreassign.errors import InputError
 from kreassign.model.documents import Json, read_json
 from kreassign.model.run import RunHistory
-from kreassign.model.text import parse_whole, printable, shortened
-from kreassign.model.typed_json import names_in, to_document
+from kreassign.model.text import parse_whole
+from kreassign.model.typed_json import JSON_TYPES, Reader, hints_of, names_in, to_document
 from kreassign.web import previews, records
 from kreassign.web.guard import Access, body_of
 from kreassign.web.operations import MOST_MOVES, MOST_RUNS, Served
@@ -29,8 +29,6 @@ from kreassign.web.tasks import TaskRequest
 # Records as JSON texts, JSON as records, and the JSON Schema of both: all from the types of their fields. Pure.
 
 Record = TypeVar("Record")
-
-_PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 
 
 def text(value: object) -> str:
@@ -47,28 +45,11 @@ def parsed(kind: type[Record], content: bytes) -> Record:
         raise InputError(f"the request is no JSON: {error}") from None
     if not isinstance(found, dict):
         raise InputError("the request is no JSON object")
-    hints = get_type_hints(kind)
-    described: Any = kind  # every record is a dataclass
-    known = {field.name: field for field in fields(described)}
-    for name in found.keys() - known.keys():
-        raise InputError(f"the request has a field {shortened(printable(name))!r}, which is not known")
-    for name, field in known.items():
-        if name not in found and field.default is MISSING:
-            raise InputError(f"the request lacks the field {name!r}")
-    return kind(**{name: _checked(name, value, hints[name]) for name, value in found.items()})
-
-
-def _checked(name: str, value: Json, kind: Any) -> Json:
-    origin = get_origin(kind)
-    if origin in {Union, types.UnionType}:
-        chosen = [one for one in get_args(kind) if one is not type(None)]
-        return None if value is None else _checked(name, value, chosen[0])
-    if origin is tuple and isinstance(value, list):
-        return tuple(_checked(name, one, get_args(kind)[0]) for one in value)
-    # Python's True is an int.
-    if origin is None and isinstance(value, kind) and (kind is bool) == isinstance(value, bool):
-        return value
-    raise InputError(f"the field {name!r} is {shortened(json.dumps(value))}, which is no {_PLAIN.get(kind, 'list')}")
+    try:
+        record: Record = Reader().record(found, kind)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the request does not fit its schema: {error}") from None
+    return record
 
 
 def schema(kind: Any, known: dict[str, Json]) -> Json:
@@ -81,26 +62,25 @@ def schema(kind: Any, known: dict[str, Json]) -> Json:
         return {"type": "array"} | ({"prefixItems": each} if Ellipsis not in inner else {"items": each[0]})
     if origin in {dict, Mapping}:
         return {"type": "object", "additionalProperties": schema(inner[1], known)}
-    if kind in _PLAIN:
-        return {"type": _PLAIN[kind]}
+    if kind in JSON_TYPES:
+        return {"type": JSON_TYPES[kind]}
     if issubclass(kind, Enum):
         return {"type": "string", "enum": [one.value for one in kind]}
     if kind.__name__ not in known:
         known[kind.__name__] = {}  # a placeholder, for records that refer to it meanwhile
-        hints = get_type_hints(kind)
         known[kind.__name__] = {
             "type": "object",
             "description": " ".join((kind.__doc__ or "").split()),
-            "properties": {name: schema(_type_in(kind, name, hints), known) for name in names_in(kind)},
+            "properties": {name: schema(_type_in(kind, name), known) for name in names_in(kind)},
             "required": [field.name for field in fields(kind) if field.default is MISSING],
             "additionalProperties": False,
         }
     return {"$ref": f"#/components/schemas/{kind.__name__}"}
 
 
-def _type_in(kind: Any, name: str, hints: Mapping[str, Any]) -> Any:
+def _type_in(kind: Any, name: str) -> Any:
     """Type of a field, or of a property."""
-    return hints[name] if name in hints else get_type_hints(getattr(kind, name).fget)["return"]
+    return hints_of(kind).get(name) or hints_of(getattr(kind, name).fget)["return"]
 
 
 PREFIX = "/api/v1"

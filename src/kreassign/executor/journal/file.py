@@ -19,13 +19,12 @@ import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from enum import Enum
-from functools import cache
 from pathlib import Path
 from shlex import quote
-from types import MappingProxyType, NoneType, UnionType
-from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
+from types import MappingProxyType
+from typing import Any, NamedTuple, get_args
 
 from kreassign.errors import InputError, InvariantBroken, JournalDamaged
 from kreassign.executor.events import (
@@ -41,11 +40,11 @@ from kreassign.executor.events import (
 from kreassign.executor.journal.folder import journal_name
 from kreassign.executor.journal.locks import hindered
 from kreassign.model.text import format_amount, printable, shortened
+from kreassign.model.typed_json import Reader
 
-# Convert events to JSON text and back, by the types of their fields. Pure.
+# Convert events to JSON text and back (`model/typed_json.py`). Pure.
 #
-# The kind of an event is the name of its class. Dataclasses and named tuples become objects, tuples arrays, closed
-# choices their values. What does not fit the types on the way back raises ValueError.
+# The kind of an event is the name of its class. What does not fit the types on the way back raises ValueError.
 
 KINDS: Mapping[str, type[Event]] = MappingProxyType({kind.__name__: kind for kind in get_args(Event)})
 
@@ -65,7 +64,7 @@ def event_from_json(kind: str, text: str, kinds: Mapping[str, type[Any]] = KINDS
     if kind not in kinds:
         raise ValueError(f"no event is called {kind!r}; a newer version of kreassign may have written it")
     try:
-        event = _read_value(json.loads(text), kinds[kind])
+        event = Reader().value(json.loads(text), kinds[kind], kind)
     except (InputError, InvariantBroken, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ValueError(f"a {kind} cannot be read: {error}") from error
     return event
@@ -77,48 +76,6 @@ def _plain(value: Any) -> object:
         return {name: getattr(value, name) for name in value.__dataclass_fields__}
     assert isinstance(value, Enum), f"{value!r} has no place in an event"
     return value.value
-
-
-def _read_value(value: Any, wanted: Any) -> Any:
-    """Convert a parsed JSON value to the wanted type."""
-    origin = get_origin(wanted)
-    if origin is UnionType:
-        inner = next(option for option in get_args(wanted) if option is not NoneType)
-        return None if value is None else _read_value(value, inner)
-    if origin is tuple:
-        return tuple(_read_value(item, get_args(wanted)[0]) for item in _checked_value(value, list))
-    if is_dataclass(wanted):
-        return _read_fields(_checked_value(value, dict), wanted)
-    if issubclass(wanted, tuple):
-        return _read_tuple(_checked_value(value, list), wanted)
-    if issubclass(wanted, Enum):
-        return wanted(value)
-    return _checked_value(value, wanted)
-
-
-def _read_fields(values: dict[str, Any], wanted: Any) -> Any:
-    hints = _hints(wanted)
-    unknown = values.keys() - {field.name for field in fields(wanted)}
-    if unknown:
-        raise ValueError(f"unknown fields {sorted(unknown)}")
-    return wanted(**{name: _read_value(value, hints[name]) for name, value in values.items()})
-
-
-def _read_tuple(values: list[Any], wanted: Any) -> Any:
-    """Convert an array to a named tuple."""
-    hints = list(_hints(wanted).values())
-    return wanted(*(_read_value(value, hint) for value, hint in zip(values, hints, strict=True)))
-
-
-def _checked_value(value: Any, wanted: type) -> Any:
-    if type(value) is not wanted:
-        raise TypeError(f"{value!r} is no {wanted.__name__}")
-    return value
-
-
-@cache
-def _hints(wanted: type) -> dict[str, Any]:
-    return get_type_hints(wanted)
 
 
 APPLICATION_ID = 0x6B726561
