@@ -5,9 +5,7 @@ Same options, texts, streams and exit codes; docs/reference/kafka-topics.md list
 
 from __future__ import annotations
 
-import base64
 import sys
-import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -27,6 +25,7 @@ from kreassign.model.topic_changes import (
     decide_reassignments,
     decide_replication_factors,
     producer_outages,
+    short_id,
     unwise_removals,
 )
 
@@ -105,11 +104,6 @@ def partition_line(description: Description) -> str:
 
 def _optional(brokers: tuple[int, ...] | None) -> str:
     return _UNKNOWN if brokers is None else listed_ids(brokers)
-
-
-def short_id(topic_id: str) -> str:
-    """A topic id as in Kafka's tools: 22 characters instead of 36."""
-    return base64.urlsafe_b64encode(uuid.UUID(topic_id).bytes).decode().rstrip("=")
 
 
 # `kafka-topics --alter --replication-factor` and `--alter --replica-assignment`: decisions and messages.

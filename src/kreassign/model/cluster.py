@@ -126,6 +126,11 @@ def listed_ids(brokers: Iterable[int]) -> str:
     return ",".join(map(str, brokers))
 
 
+def without(brokers: Iterable[int], others: Collection[int]) -> tuple[int, ...]:
+    """The brokers without the others, in their order."""
+    return tuple(broker for broker in brokers if broker not in others)
+
+
 def named_brokers(brokers: Collection[int], words: str = "") -> str:
     """Broker ids with their noun, and words that begin with a verb in the plural: `broker 3 is down`, `brokers 3,4`."""
     named = f"broker{'' if len(brokers) == 1 else 's'} {listed_ids(brokers)}"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeVar
 
-from kreassign.model.cluster import TopicPartition, listed_ids, named_brokers
+from kreassign.model.cluster import TopicPartition, listed_ids, named_brokers, without
 from kreassign.model.plan import ANY_LOG_DIR, PLAN_VERSION, PartitionAssignment, Plan, partition_order
 
 _ENTRY = json.JSONEncoder(ensure_ascii=False)
@@ -117,7 +117,7 @@ def _drift(entry: PartitionAssignment, here: Placed | None) -> Drift | None:
 
 
 def _difference(wanted: tuple[int, ...], found: tuple[int, ...]) -> str:
-    missing, more = (_without(wanted, found), _without(found, wanted))
+    missing, more = (without(wanted, found), without(found, wanted))
     return ", ".join((
         *((f"{named_brokers(missing)} missing",) if missing else ()),
         *((f"{named_brokers(more)} not declared",) if more else ()),
@@ -135,7 +135,3 @@ def _log_dirs(entry: PartitionAssignment, here: Placed) -> Iterator[str]:
     for broker, path in zip(entry.replicas, entry.log_dirs, strict=True):
         if path != ANY_LOG_DIR and (seen := here.log_dirs.get(broker)) != path:
             yield f"on broker {broker} it is in {seen or 'a log directory that is not known'}, declared in {path}"
-
-
-def _without(brokers: tuple[int, ...], others: Collection[int]) -> tuple[int, ...]:
-    return tuple(broker for broker in brokers if broker not in others)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from kreassign.errors import Drifted
-from kreassign.model.cluster import TopicPartition, listed_ids, named_brokers
+from kreassign.model.cluster import TopicPartition, listed_ids, named_brokers, without
 
 WAIT_OR_CANCEL = "wait for that or cancel it (`kreassign doctor` says how)"
 """The way to move a partition elsewhere that is being reassigned."""
@@ -32,7 +32,7 @@ class OngoingReassignment:
     @property
     def target(self) -> tuple[int, ...]:
         """The target: the full list without the replicas being removed, order kept."""
-        return tuple(broker for broker in self.replicas if broker not in self.removing)
+        return without(self.replicas, self.removing)
 
     @property
     def sources(self) -> tuple[int, ...]:
@@ -40,7 +40,7 @@ class OngoingReassignment:
 
         After an override on KRaft, it includes copies for the previous target.
         """
-        return tuple(broker for broker in self.replicas if broker not in self.adding)
+        return without(self.replicas, self.adding)
 
     @property
     def can_never_complete(self) -> bool:

@@ -7,13 +7,15 @@ result. Error codes are those of KIP-179; sentences are Kafka's if it has them.
 
 from __future__ import annotations
 
+import base64
+import uuid
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from kreassign.model import error_codes
-from kreassign.model.cluster import Broker, LogDir, LogDirReplica, Partition, Topic, TopicPartition, listed_ids
+from kreassign.model.cluster import Broker, LogDir, LogDirReplica, Partition, Topic, TopicPartition, listed_ids, without
 from kreassign.model.replication_factor import dispensable, known_in_sync, locks_out, lost_in_sync, undercut
 from kreassign.model.text import counted
 
@@ -372,10 +374,15 @@ def _decide_reassignment(view: TopicsView, key: TopicPartition, replicas: Replic
     if not 0 <= key.partition < len(topic.partitions):
         return Refusal(error_codes.INVALID_REPLICA_ASSIGNMENT, unknown_partition_message(*key))
     # Kafka's sentence is about the first error in the order of ids; KIP-179's code reports unknown brokers first.
-    unknown = tuple(broker for broker in replicas if broker not in view.brokers)
+    unknown = without(replicas, view.brokers)
     unfit = unfit_assignment(unknown or replicas, view.brokers)
     if unfit is not None:
         return Refusal(error_codes.UNKNOWN_MEMBER_ID if unknown else error_codes.INVALID_REPLICA_ASSIGNMENT, unfit)
     if key in view.ongoing:
         return Refusal(error_codes.REASSIGNMENT_IN_PROGRESS, IN_PROGRESS)
     return replicas
+
+
+def short_id(topic_id: str) -> str:
+    """A topic id in Kafka's base64 form: 22 characters instead of 36."""
+    return base64.urlsafe_b64encode(uuid.UUID(topic_id).bytes).decode().rstrip("=")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -19,6 +21,11 @@ BytesArray = npt.NDArray[np.int64]
 
 IndexArray = npt.NDArray[np.int64]
 """Integers of the search: of one type, so that every function is compiled once."""
+
+
+def ints(values: Iterable[int]) -> IntArray:
+    """The values as an array, (N,)."""
+    return np.fromiter(values, np.int32)
 
 
 def sums(

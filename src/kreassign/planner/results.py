@@ -17,7 +17,7 @@ from kreassign.model import TopicPartition, plan_facts
 from kreassign.model.load import LoadBasis
 from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan, absent, not_live, of_another_cluster
 from kreassign.model.text import format_amount
-from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
+from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, ints
 from kreassign.planner.check import topics
 from kreassign.planner.check.cost import BytesBound, bytes_bound, changes_of, least_seconds, predict, rack_bytes
 from kreassign.planner.check.evaluate import Evaluation, evaluate, full_log_dirs
@@ -145,14 +145,10 @@ def _joined(now: Partitions, lists: dict[int | None, list[int]], named: dict[int
         present = dict(zip(hosts[partition], dirs[partition], strict=True)) | named[partition]
         hosts[partition], dirs[partition] = wanted, [present.get(host, NOWHERE) for host in wanted]
     return Assignment(
-        _flat([0, *accumulate(map(len, hosts))]),
-        _flat(host for one in hosts for host in one),
-        _flat(directory for one in dirs for directory in one),
+        ints([0, *accumulate(map(len, hosts))]),
+        ints(host for one in hosts for host in one),
+        ints(directory for one in dirs for directory in one),
     )
-
-
-def _flat(values: Iterable[int]) -> IntArray:
-    return np.fromiter(values, np.int32)
 
 
 # The plan with its report.

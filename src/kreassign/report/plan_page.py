@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kreassign.model import TopicPartition
-from kreassign.model.cluster import listed_ids
+from kreassign.model.cluster import listed_ids, without
 from kreassign.model.load import LoadBasis
 from kreassign.model.placement import Drift
 from kreassign.model.plan_facts import PlanFacts, PlannedPartition, Prediction, Totals, reason_sentences
@@ -105,7 +105,7 @@ def _plan_view(facts: PlanFacts, targets: Targets) -> PlanView:
 def copies(partition: PlannedPartition, targets: Targets) -> tuple[int, ...]:
     """Brokers that get a copy of a partition."""
     after = targets.get(partition.topic_partition, partition.replicas)
-    return tuple(broker for broker in after if broker not in partition.replicas)
+    return without(after, partition.replicas)
 
 
 def _largest_first(facts: PlanFacts, targets: Targets) -> list[PlannedPartition]:

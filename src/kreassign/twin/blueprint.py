@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from kreassign import model
 from kreassign.errors import InputError
+from kreassign.model.cluster import without
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotPartition
 from kreassign.model.text import agreeing, counted
 from kreassign.twin import metadata
@@ -83,8 +84,8 @@ class PartitionPlan:
             return self.isr
         if not self.adding and not down:
             return self.replicas
-        complete = tuple(broker for broker in self.replicas if broker not in self.adding)
-        return tuple(broker for broker in complete if broker not in down) or complete[:1]
+        complete = without(self.replicas, self.adding)
+        return without(complete, down) or complete[:1]
 
     def first_leader(self, down: Collection[int] = ()) -> int:
         """The initial leader; `NO_LEADER` if there is none."""

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from kreassign.errors import InvariantBroken
 from kreassign.model import ConfigResource, OngoingReassignment, TopicPartition, throttle
+from kreassign.model.cluster import without
 from kreassign.model.text import counted
-from kreassign.twin.controller.partition_change import without
 from kreassign.twin.controller.reassignments import ReassignmentsAltered, list_reassignments
 from kreassign.twin.core import Step, TwinCore
 from kreassign.twin.metadata import BrokerRegistered, ClusterMetadata, PartitionState

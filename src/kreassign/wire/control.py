@@ -6,12 +6,11 @@ definitions in `messages/` have every version, and a body has the JSON form of K
 
 from __future__ import annotations
 
-import base64
-import uuid
 from dataclasses import dataclass
 from typing import Any
 
 from kreassign.errors import ProtocolViolation
+from kreassign.model.topic_changes import short_id
 from kreassign.wire.api import Message, own_message
 from kreassign.wire.codec import SENSELESS
 
@@ -75,15 +74,10 @@ def as_json(message: Message) -> Json:
 
 def _shown(value: object) -> object:
     if isinstance(value, dict):
-        return {_camel(name): base64_id(one) if name == "topic_id" else _shown(one) for name, one in value.items()}
+        return {_camel(name): short_id(one) if name == "topic_id" else _shown(one) for name, one in value.items()}
     return [_shown(one) for one in value] if isinstance(value, list) else value
 
 
 def _camel(name: str) -> str:
     first, *others = _NAMES.get(name, name).split("_")
     return first + "".join(word.capitalize() for word in others)
-
-
-def base64_id(topic_id: str) -> str:
-    """A topic id in Kafka's base64 form."""
-    return base64.urlsafe_b64encode(uuid.UUID(topic_id).bytes).decode().rstrip("=")

@@ -2,8 +2,9 @@
 
 import pytest
 
+from kreassign.model.cluster import without
 from kreassign.twin.controller.decision import CompletionRule
-from kreassign.twin.controller.partition_change import MoveLists, completed_lists, without
+from kreassign.twin.controller.partition_change import MoveLists, completed_lists
 from tests.twin.controller.small_cluster import ids, shown
 
 V1, V2, V3 = CompletionRule.V1, CompletionRule.V2, CompletionRule.V3

@@ -16,6 +16,7 @@ from kreassign.executor.state.move import MoveRecord
 from kreassign.executor.state.run import Control, CopySpeed, MoveIndex, Next, Rows, Run, RunIdentity, row
 from kreassign.executor.state.steps import move_steps
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue, FoundThrottles
+from kreassign.model.cluster import without
 from kreassign.model.run import OVER, Phase
 from kreassign.model.throttle import involved_brokers
 
@@ -125,10 +126,6 @@ def _after_seeing(run: Run, state: phases.Resuming, event: events.ThrottleChecke
     return Next(phases.Resuming(), (Wait(),)) if run.throttle.is_unread else enter(run)
 
 
-def _could_not_see(run: Run, state: phases.Resuming, event: events.CallFailed) -> Next:
-    return _try_again(run, state, event.at_ms, (event.message,))
-
-
 def _read(run: Run, state: phases.Preparing, _: events.TimePassed | None = None) -> Next:
     """Read settings of unknown value; the original value of a pending override is in the journal."""
     throttle = run.throttle
@@ -140,7 +137,7 @@ def _read(run: Run, state: phases.Preparing, _: events.TimePassed | None = None)
 
 def _take_in(run: Run, state: phases.Preparing, event: events.ConfigsRead) -> Next:
     throttle = run.throttle
-    throttle.live_brokers = tuple(broker for broker in throttle.live_brokers if broker not in event.down)
+    throttle.live_brokers = without(throttle.live_brokers, event.down)
     throttle.awaited |= set(event.down)
     if event.problems:
         return _try_again(run, state, event.at_ms, event.problems)
@@ -200,7 +197,7 @@ def _flows(run: Run) -> throttle_ledger.Flows:
     return throttle_ledger.flows({record.name: record.wanted.reassignment for record in run.moves.active})
 
 
-def _could_not_read(run: Run, state: phases.Preparing, event: events.CallFailed) -> Next:
+def _could_not_read(run: Run, state: phases.Preparing | phases.Resuming, event: events.CallFailed) -> Next:
     return _try_again(run, state, event.at_ms, (event.message,))
 
 
@@ -240,7 +237,7 @@ _INTO_MOVING = (phases.Resuming, phases.Preparing, phases.Throttling, phases.Obs
 ROWS: Rows = {
     (phases.New, events.RunStarted): row(_begin, phases.Preparing, phases.Observing),
     (phases.Resuming, events.ThrottleChecked): row(_after_seeing, *_INTO_MOVING, phases.Restoring, phases.Failed),
-    (phases.Resuming, events.CallFailed): row(_could_not_see, *_INTO_MOVING, phases.Restoring),
+    (phases.Resuming, events.CallFailed): row(_could_not_read, *_INTO_MOVING, phases.Restoring),
     (phases.Resuming, events.TimePassed): row(_see, phases.Resuming),
     (phases.Preparing, events.ConfigsRead): row(
         _take_in, phases.Preparing, phases.Throttling, phases.Observing, phases.Restoring, phases.Failed

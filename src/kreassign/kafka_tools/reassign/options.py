@@ -13,6 +13,7 @@ from enum import Enum, auto
 
 from kreassign.kafka_tools.command_line import Options, ToolError, UncaughtError, UsageError, read_options
 from kreassign.model import Partition, TopicPartition
+from kreassign.model.cluster import without
 from kreassign.model.plan import partition_order
 from kreassign.model.text import LARGEST_ID
 
@@ -108,7 +109,7 @@ def _arrived(found: Partition | None, target: tuple[int, ...]) -> MoveState:
 
 def out_of_sync(partition: Partition) -> tuple[int, ...]:
     """The replicas outside the ISR, in their order."""
-    return tuple(broker for broker in partition.replicas if broker not in partition.isr)
+    return without(partition.replicas, partition.isr)
 
 
 HELP_TEXT = "This tool helps to move topic partitions between replicas."

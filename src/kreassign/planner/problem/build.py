@@ -20,7 +20,7 @@ from kreassign.model.cluster import listed_ids, named_brokers
 from kreassign.model.load import CPU_PER_COPY, CPU_PER_READ, CPU_PER_WRITE
 from kreassign.model.replica_columns import Ints, ReplicaColumns
 from kreassign.model.text import counted, format_amount
-from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
+from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray, ints
 from kreassign.planner.problem.holds import Hold
 from kreassign.planner.problem.problem import Brokers, LogDirs, Partitions, Problem
 
@@ -135,15 +135,15 @@ def _brokers(hosts: Sequence[BrokerFacts], sets: Mapping[str | None, int]) -> Br
     shares = np.array([host.share for host in hosts], float) if shared else None
     names = ("disk", "net-in", "net-out", "cpu", "replicas", "leaders", "potential-net-out", "coordinators")
     return Brokers(
-        ids=_ints(host.id for host in hosts),
-        racks=_ints(racks[host.rack] for host in hosts),
+        ids=ints(host.id for host in hosts),
+        racks=ints(racks[host.rack] for host in hosts),
         rack_names=tuple(name for name in racks if name is not None),
         is_live=np.array([host.is_live for host in hosts], bool),
         may_receive=np.array([host.may_receive for host in hosts], bool),
         may_lead=np.array([host.may_lead for host in hosts], bool),
         must_empty=np.array([host.must_empty for host in hosts], bool),
-        closures=_ints(host.closure for host in hosts),
-        broker_sets=_ints(sets[host.broker_set] for host in hosts),
+        closures=ints(host.closure for host in hosts),
+        broker_sets=ints(sets[host.broker_set] for host in hosts),
         capacity={name: np.array([host.capacity.get(name, np.inf) for host in hosts]) for name in resources},
         shares={} if shares is None else dict.fromkeys(names, shares),
     )
@@ -152,7 +152,7 @@ def _brokers(hosts: Sequence[BrokerFacts], sets: Mapping[str | None, int]) -> Br
 def _log_dirs(hosts: Sequence[BrokerFacts]) -> LogDirs:
     owned = [(index, one) for index, host in enumerate(hosts) for one in sorted(host.log_dirs, key=lambda d: d.path)]
     return LogDirs(
-        brokers=_ints(index for index, _ in owned),
+        brokers=ints(index for index, _ in owned),
         paths=tuple(one.path for _, one in owned),
         capacity_bytes=np.array([np.inf if one.capacity_bytes is None else one.capacity_bytes for _, one in owned]),
         may_receive=np.array([one.may_receive and not one.is_offline for _, one in owned], bool),
@@ -166,9 +166,9 @@ def _partitions(
     topics = _numbered(load.topic_partition.topic for load in loads)
     return Partitions(
         topic_names=tuple(name for name in topics if name is not None),
-        topics=_ints(topics[load.topic_partition.topic] for load in loads),
-        numbers=_ints(load.topic_partition.partition for load in loads),
-        offsets=_ints(accumulate((len(load.replicas) for load in loads), initial=0)),
+        topics=ints(topics[load.topic_partition.topic] for load in loads),
+        numbers=ints(load.topic_partition.partition for load in loads),
+        offsets=ints(accumulate((len(load.replicas) for load in loads), initial=0)),
         replicas=_replicas(loads, hosts),
         log_dirs=_replica_dirs(loads, hosts, [load.log_dirs or (None,) * len(load.replicas) for load in loads]),
         future_log_dirs=_replica_dirs(
@@ -181,9 +181,9 @@ def _partitions(
         read_bytes_per_s=_floats(load.read_bytes_per_s for load in loads),
         leader_cpu=_floats(load.leader_cpu for load in loads),
         follower_cpu=_floats(load.follower_cpu for load in loads),
-        wanted_factors=_ints(load.wanted_factor or len(load.replicas) for load in loads),
-        holds=_ints(load.hold for load in loads),
-        broker_sets=_ints(sets[load.broker_set] for load in loads),
+        wanted_factors=ints(load.wanted_factor or len(load.replicas) for load in loads),
+        holds=ints(load.hold for load in loads),
+        broker_sets=ints(sets[load.broker_set] for load in loads),
         is_lost=np.array([broker in load.lost_on for load in loads for broker in load.replicas], bool),
         in_sync=_in_sync(loads),
     )
@@ -204,7 +204,7 @@ def _replicas(loads: Sequence[PartitionFacts], hosts: Sequence[BrokerFacts]) -> 
                 f"partition {load.topic_partition} has replicas on {named_brokers(strangers)}, not among the brokers "
                 f"{listed_ids(known)}; take a new snapshot with all brokers up"
             )
-    return _ints(known[broker] for load in loads for broker in load.replicas)
+    return ints(known[broker] for load in loads for broker in load.replicas)
 
 
 def _replica_dirs(
@@ -218,11 +218,7 @@ def _replica_dirs(
     for place in places:
         if place[1] is not None and place not in known:
             raise InputError(f"broker {place[0]} has no log directory {place[1]}, but a replica is listed in it")
-    return _ints(NOWHERE if path is None else known[broker, path] for broker, path in places)
-
-
-def _ints(values: Iterable[int]) -> IntArray:
-    return np.fromiter(values, np.int32)
+    return ints(NOWHERE if path is None else known[broker, path] for broker, path in places)
 
 
 def _floats(values: Iterable[float]) -> FloatArray:

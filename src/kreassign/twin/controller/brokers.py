@@ -10,10 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from kreassign.model import TopicPartition
+from kreassign.model.cluster import without
 from kreassign.model.error_codes import BROKER_ID_NOT_REGISTERED
 from kreassign.twin import metadata
 from kreassign.twin.controller.decision import DONE, ControllerContext, Decision, Outcome
-from kreassign.twin.controller.partition_change import PartitionUpdate, change_of, election_of, without
+from kreassign.twin.controller.partition_change import PartitionUpdate, change_of, election_of
 
 NO_EPOCH = -1
 """The epoch of a broker that has no record of a clean shutdown."""

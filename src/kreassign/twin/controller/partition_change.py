@@ -12,6 +12,7 @@ from enum import Enum
 from typing import NamedTuple, TypeVar, assert_never
 
 from kreassign.model import NO_LEADER
+from kreassign.model.cluster import without
 from kreassign.twin.controller.decision import CompletionRule, ControllerContext, default_directory
 from kreassign.twin.metadata import LeaderRecovery, PartitionChanged, PartitionState
 
@@ -53,11 +54,6 @@ def _is_satisfied(rule: CompletionRule, lists: MoveLists, isr: frozenset[int], t
             return False
         case _:
             assert_never(rule)
-
-
-def without(brokers: tuple[int, ...], unwanted: tuple[int, ...]) -> tuple[int, ...]:
-    """The brokers without the unwanted ones, in their order."""
-    return tuple(broker for broker in brokers if broker not in unwanted)
 
 
 # Choose the leader of a partition on every change.

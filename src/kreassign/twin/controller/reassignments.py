@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kreassign.model import OngoingReassignment, Reassignment, TopicPartition, error_codes
+from kreassign.model.cluster import without
 from kreassign.twin.controller import decision
-from kreassign.twin.controller.partition_change import Election, PartitionUpdate, change_of, election_of, without
+from kreassign.twin.controller.partition_change import Election, PartitionUpdate, change_of, election_of
 from kreassign.twin.controller.topics import check_assignment
 from kreassign.twin.metadata import ClusterMetadata, PartitionChanged, PartitionState
 

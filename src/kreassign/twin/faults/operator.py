@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from kreassign.model import ConfigOperation, ConfigResource
-from kreassign.model.cluster import ResourceType
+from kreassign.model.cluster import ResourceType, without
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 from kreassign.twin.cluster import Twin
 from kreassign.twin.controller.configs import AlterConfigs, KeyChange, ResourceChanges
@@ -94,7 +94,7 @@ def recreate(twin: Twin, topic: str) -> None:
         return
     states = sorted(found.partitions.items())
     # During a move: the former replicas, as far as they are still known.
-    lists = tuple((number, tuple(one for one in state.replicas if one not in state.adding)) for number, state in states)
+    lists = tuple((number, without(state.replicas, state.adding)) for number, state in states)
     delete(twin, topic)
     twin.controller.create_topics(CreateTopics((WantedTopic(topic, assignments=lists),)))
 

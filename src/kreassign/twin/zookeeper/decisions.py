@@ -12,6 +12,7 @@ from itertools import chain
 from random import Random
 
 from kreassign.model import NO_LEADER, ElectionType, OngoingReassignment, Reassignment, TopicPartition, error_codes
+from kreassign.model.cluster import without
 from kreassign.twin.controller.decision import (
     DONE,
     FAILED,
@@ -23,7 +24,7 @@ from kreassign.twin.controller.decision import (
     with_default_text,
 )
 from kreassign.twin.controller.leader_and_isr import ElectLeaders, LeadersElected, elections_refused
-from kreassign.twin.controller.partition_change import PartitionUpdate, change_of, without
+from kreassign.twin.controller.partition_change import PartitionUpdate, change_of
 from kreassign.twin.controller.reassignments import AlterReassignments, TopicOutcomes, each_once
 from kreassign.twin.controller.topics import (
     BY_DEFAULT,

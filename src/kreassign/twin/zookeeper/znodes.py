@@ -18,6 +18,7 @@ from typing import NamedTuple, Protocol
 from kreassign.errors import ControllerMoved, InputError, StaleZnode
 from kreassign.model import ConfigResource, OngoingReassignment, TopicPartition
 from kreassign.model.cluster import ResourceType
+from kreassign.model.topic_changes import short_id
 from kreassign.model.znodes import paths
 from kreassign.model.znodes.contents import (
     BrokerZnode,
@@ -37,7 +38,6 @@ from kreassign.twin import metadata
 from kreassign.twin.access import HostPort
 from kreassign.twin.blueprint import Blueprint, seeded_random
 from kreassign.twin.core import TwinCore
-from kreassign.wire.control import base64_id
 
 
 class Znode(NamedTuple):
@@ -224,7 +224,7 @@ class ZnodeCache:
                 case metadata.PartitionChanged():
                     writes += self._state_written(record, controller_epoch)
                 case metadata.TopicCreated(name, topic_id):
-                    topics[name] = replace(self.topics.get(name, TopicZnode({})), topic_id=base64_id(topic_id))
+                    topics[name] = replace(self.topics.get(name, TopicZnode({})), topic_id=short_id(topic_id))
                 case metadata.PartitionCreated(key):
                     topic = topics.get(key.topic, self.topics.get(key.topic))
                     assert topic is not None
