@@ -21,6 +21,7 @@ from kreassign.model.plan_facts import UNKNOWN_ORIGIN, PlanFacts, PlanOrigin, pl
 from kreassign.model.plan_facts_json import format_facts, parse_facts
 from kreassign.model.proposals import Proposals
 from kreassign.model.text import printable, shortened, some_of
+from kreassign.model.typed_json import Reader
 from kreassign.operations.text_files import read_text
 from kreassign.operations.whole_file import replace_file
 
@@ -254,15 +255,10 @@ def approval_of(plan: Path) -> Approval | None:
     if not path.exists():
         return None
     try:
-        found = read_json(read_text(path))
-        return Approval(
-            _approval_text(found["plan_id"]),
-            _approval_text(found["approved_by"]),
-            int(found["approved_ms"]),
-            _approval_text(found["note"]),
-        )
-    except (InputError, ValueError, KeyError, TypeError) as error:
+        found: Approval = Reader().value(read_json(read_text(path)), Approval, "the document")
+    except (InputError, ValueError, TypeError) as error:
         raise MalformedPlan(f"is no approval of a plan: {error}", path=str(path)) from error
+    return found
 
 
 def require_approval(path: Path, file: PlanFile) -> Approval:
@@ -307,12 +303,6 @@ def keep_approved(path: Path, plan: Plan) -> None:
 def _is_same(one: Plan, other: Plan) -> bool:
     """True for equal assignments in any order: a request has them sorted."""
     return set(one.assignments) == set(other.assignments)
-
-
-def _approval_text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is not a text")
-    return value
 
 
 # Plans of a directory: a summary of each, and lookup by name.
