@@ -139,6 +139,11 @@ CONTENTS = {
     "columns": b"PAR1PAR1",
     "compressed": b"\x1f\x8b\x08\0",
     "an archive": b"PK\x03\x04",
+    "CSV": b'topic,partition,replicas\nt,0,"1,2"\n',
+    "YAML": b"# moves\nversion: 1\npartitions:\n  - topic: t\n",
+    "properties": b"bootstrap.servers=localhost:9092\n",
+    "a page": b"<!doctype html>\n<p>no</p>\n",
+    "a note": b"Move orders away, please.\n",
 }
 BY_ITS_KIND = {
     "a byte order mark": b"\xef\xbb\xbf" + PLAN.encode(),
@@ -237,6 +242,34 @@ def test_what_is_no_plan_is_refused_in_the_same_words_everywhere(tmp_path: Path,
         assert (result.exit_code, " ".join(words.split()) in said) == (2, True), (name, words, said)
     served = Served(WebSettings(tmp_path, plans=tmp_path))
     assert {one.name: one.problem for one in served.plans().plans}["odd.json"] == words
+
+
+KINDS = {
+    "CSV": "it looks like CSV",
+    "YAML": "it looks like YAML",
+    "properties": "it looks like TOML or a file of properties",
+    "a page": "it looks like HTML or XML",
+    "a note": "it begins with 'Move orders away, please.'",
+}
+MAKERS = {**dict.fromkeys(OF_PLANS, "kreassign plan --out FILE"), "plan --snapshot": "kreassign snapshot --out FILE"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["run plan", "verify plan_or_run", "plan files", "plan --snapshot"])
+def test_a_file_that_is_no_json_is_told_as_what_it_is_with_the_next_command(
+    tmp_path: Path, name: str, kind: str
+) -> None:
+    (tmp_path / "odd.json").write_bytes(CONTENTS[kind])
+    said = " ".join(invoke(tmp_path, COMMAND_LINES[name]).output.split())
+    assert f"this is not JSON: {KINDS[kind]}; " in said
+    assert f"`{MAKERS[name]}`" in said
+
+
+@pytest.mark.parametrize(("kind", "looks"), [("YAML", "YAML"), ("CSV", "CSV"), ("a plan", "JSON")])
+@pytest.mark.parametrize("name", ["autopilot check policy", "plan --goals-file", "twin start --faults"])
+def test_a_file_that_is_no_toml_is_told_as_what_it_is(tmp_path: Path, name: str, kind: str, looks: str) -> None:
+    (tmp_path / "odd.json").write_bytes({**CONTENTS, **BY_ITS_KIND}[kind])
+    assert f"; it looks like {looks}" in " ".join(invoke(tmp_path, COMMAND_LINES[name]).output.split())
 
 
 TAKES = {

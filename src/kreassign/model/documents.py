@@ -14,6 +14,7 @@ import tomllib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any, NoReturn, Self, TypeGuard
 
 from kreassign.errors import InputError, InvariantBroken
@@ -78,6 +79,31 @@ def conflict_in(text: str) -> str | None:
     return f"line {line_at(text, marker.start())} is a conflict marker of Git ({shown}); resolve the conflict first"
 
 
+class OtherKindError(ValueError):
+    """A text of which nothing is JSON; the message says what it looks like."""
+
+
+_JSON, _TOML = "JSON", "TOML or a file of properties"
+_TOML_LINE = r"(?:\[{1,2}[A-Za-z_][\w. -]*\]{1,2}|[\w.\"'-]+ *=.*)"
+_YAML_LINE = r"(?:---|(?:- )?[\w.\"'-]+:(?: .*)?)"
+_TEXT_KINDS = {
+    "HTML or XML": re.compile(r"<[!?A-Za-z]"),
+    "a script": re.compile("#!"),
+    _TOML: re.compile(rf"{_TOML_LINE}(?:\n{_TOML_LINE})?\Z"),
+    "YAML": re.compile(rf"{_YAML_LINE}\n{_YAML_LINE}\Z"),
+    "CSV": re.compile(r"[\w\"][^{}\[\]\n]*[,;\t][^\s{}\[\]][^{}\[\]\n]*\n.*[,;\t]"),
+    _JSON: re.compile(r"\{|\[\s*(?:[\[{\"]|\Z)"),
+}
+"""Formats by the first two lines of a text that are neither blank nor comments."""
+
+
+def text_kind(text: str) -> str | None:
+    """The format that a text looks like; None if none is known."""
+    lines = (line.strip() for line in text[:2_000].splitlines())
+    first = "\n".join(islice((line for line in lines if line and not re.match("#(?!!)", line)), 2))
+    return next((kind for kind, pattern in _TEXT_KINDS.items() if pattern.match(first)), None)
+
+
 def line_at(text: str, position: int) -> int:
     """Number of the line of a position, from 1 on."""
     return text.count("\n", 0, position) + 1
@@ -101,7 +127,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 def read_json(text: str, *, takes_nan: bool = False) -> Json:
     """Parse a text with one document. Raises ValueError, which names the refused number, or the line in the text.
 
-    With `takes_nan`, NaN and the infinities of other writers become null.
+    OtherKindError if nothing of the text is JSON. With `takes_nan`, NaN and the infinities of other writers become null.
     """
     try:
         constant = (lambda _: None) if takes_nan else _refuse
@@ -114,6 +140,8 @@ def read_json(text: str, *, takes_nan: bool = False) -> Json:
                 if is_half(value):
                     raise ValueError(f"{place} is {value!r}, which has half of a surrogate pair and is no text")
     except json.JSONDecodeError as error:
+        if instead := _instead(error, text):
+            raise OtherKindError(instead) from error
         raise ValueError(_plain(error, text)) from error
     except _KeyTwiceError as error:
         raise ValueError(_key_twice(text)) from error
@@ -147,6 +175,16 @@ def _plain(error: json.JSONDecodeError, text: str) -> str:
         return f"it ends in line {line_at(text.rstrip(), error.pos)} before the document is complete; it was cut off"
     what = _PLAIN.get(error.msg, "a comma is one too many" if "comma" in error.msg else "a backslash escapes nothing")
     return f"line {error.lineno}, column {error.colno}: {what}"
+
+
+def _instead(error: json.JSONDecodeError, text: str) -> str | None:
+    """What a text is of which nothing is JSON."""
+    if not text.strip() or conflict_in(text):
+        return None
+    if (kind := text_kind(text)) not in (None, _JSON):
+        return f"it looks like {kind}"
+    is_at_once = error.msg == "Expecting value" and not text[: error.pos].strip()
+    return f"it begins with {shortened(text.strip().splitlines()[0])!r}" if is_at_once else None
 
 
 class _KeyTwiceError(Exception):
@@ -251,6 +289,8 @@ def read_toml(text: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         if conflict := conflict_in(text):
             raise ValueError(conflict) from error
+        if (kind := text_kind(text)) not in (None, _TOML):
+            raise ValueError(f"{error}; it looks like {kind}") from error
         raise
     except ValueError:
         raise ValueError("a number in it has more digits than any size, rate or time") from None

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from kreassign.errors import InputError, MalformedPlan
 from kreassign.model.cluster import TopicPartition, is_topic_name
-from kreassign.model.documents import Json, conflict_in, is_id, line_at, other_kind, places, read_json
+from kreassign.model.documents import Json, OtherKindError, conflict_in, is_id, line_at, other_kind, places, read_json
 from kreassign.model.plan import ANY_LOG_DIR, PLAN_VERSION, PartitionAssignment, Plan
 from kreassign.model.proposals import ASK_AGAIN, Proposals, has_proposals, is_plain_answer, parse_proposals
 from kreassign.model.text import counted, shortened
@@ -44,6 +44,7 @@ NOT_PLANS = (
 )
 """Documents that are no plans: keys by which they are known, and what to do."""
 
+_MAKE_ONE = "a plan is Kafka's reassignment JSON, which `kreassign plan --out FILE` writes"
 _NOTHING = "it names no partition"
 _CURRENT = "Current partition replica assignment"
 _PROPOSED = "Proposed partition reassignment configuration"
@@ -145,6 +146,8 @@ def _generated(sections: Mapping[str, str]) -> PlanDocument:
 def _kafkas(text: str) -> PlanDocument:
     try:
         document = read_json(text)
+    except OtherKindError as error:
+        raise MalformedPlan(f"this is not JSON: {error}; {_MAKE_ONE}") from error
     except ValueError as error:
         raise MalformedPlan(f"this is not JSON: {error}") from error
     if not isinstance(document, dict):

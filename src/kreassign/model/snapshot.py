@@ -14,7 +14,7 @@ from typing import Any
 from kreassign.errors import InputError
 from kreassign.model.closures import Closure, closure_of
 from kreassign.model.cluster import NO_LEADER, Broker, TopicPartition, is_topic_name
-from kreassign.model.documents import KeyedTable
+from kreassign.model.documents import KeyedTable, OtherKindError
 from kreassign.model.text import LARGEST_AMOUNT, LARGEST_ID, agreeing, counted, parse_whole, shortened
 
 
@@ -141,6 +141,7 @@ class ClusterSnapshot:
 SNAPSHOT_FORMAT = "kreassign-snapshot"
 SNAPSHOT_VERSION = 1
 
+_MAKE_ONE = "make one with `kreassign snapshot --out FILE`"
 AGAIN = "correct the file, or make it again with `kreassign snapshot --out FILE`"
 
 # Stands for an unreported value in lists parallel to the replicas.
@@ -177,9 +178,13 @@ def parse_head(text: str, name: str) -> tuple[ClusterSnapshot, tuple[int, ...]]:
 
 
 def _opened(text: str, name: str) -> KeyedTable:
-    top = KeyedTable.from_json(text, name)
+    try:
+        top = KeyedTable.from_json(text, name)
+    except InputError as error:
+        advice = f"; {_MAKE_ONE}" if isinstance(error.__cause__, OtherKindError) else ""
+        raise InputError(f"{error}{advice}") from error.__cause__
     if top.text("format", "") != SNAPSHOT_FORMAT:
-        raise InputError(f"{name} is not a snapshot file; make one with `kreassign snapshot --out FILE`")
+        raise InputError(f"{name} is not a snapshot file; {_MAKE_ONE}")
     if (version := top.whole("version")) != SNAPSHOT_VERSION:
         raise InputError(f"{name} has version {version} of the format; this kreassign reads version {SNAPSHOT_VERSION}")
     return top
