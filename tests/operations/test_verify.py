@@ -11,14 +11,16 @@ import pytest
 
 from kreassign.admin import AdminClient
 from kreassign.errors import Unreachable
+from kreassign.executor.cluster.observations import Expectations, Facts
+from kreassign.executor.cluster.observations import verify as compare
 from kreassign.executor.cluster.readings import settings_of_two, topics_of_two
 from kreassign.executor.cluster.sizes import REMOTE_STORAGE
-from kreassign.model import Batch, ConfigChange, ConfigResource, TopicPartition
+from kreassign.model import Batch, ConfigChange, ConfigResource, OngoingReassignment, Partition, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.requests import NewTopic
 from kreassign.model.throttle import LEADER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS
 from kreassign.operations.plan_files import PlanFile
-from kreassign.operations.verify import check_placement, placement_of_cluster, verify_plan
+from kreassign.operations.verify import Verification, check_placement, placement_of_cluster, verify_plan
 from tests.executor.odd_port import OddPort, Real
 from tests.executor.twin_runs import TwinRig, tp
 
@@ -48,6 +50,29 @@ def findings(rig: TwinRig, lists: Mapping[int, tuple[int, ...]]) -> list[str]:
 def drifts(rig: TwinRig, lists: Mapping[int, tuple[int, ...]]) -> list[TopicPartition]:
     plan = planned(lists)
     return [one.topic_partition for one in check_placement(plan.plan, placement_of_cluster(rig.client, plan)).drifts]
+
+
+def test_findings_are_counted_by_state_and_the_rarest_are_listed_first() -> None:
+    """As after a run that was cancelled: most partitions are where they were, few are half way."""
+    before = {tp(number): (0, 1) for number in range(25)}
+    expected = Expectations(dict.fromkeys(before, (2, 1)))
+    present = {name: Partition(name, (0, 1), (0, 1), 0) for name in before}
+    moved, elsewhere, moving = tp(0), tp(23), tp(24)
+    present[moved] = Partition(moved, (2, 1), (2, 1), 2)
+    present[elsewhere] = Partition(elsewhere, (1, 2), (1, 2), 1)
+    facts = Facts(present, {moving: OngoingReassignment((2, 1, 0), (2,), (0,))})
+    found = Verification(expected, facts, compare(expected, facts), before=before)
+    assert not found.is_untouched
+    first, *rest = found.lines(4)
+    assert first == "findings: 22 not moved, 1 with other replicas, 1 still moving"
+    assert [line.partition(":")[0] for line in rest[:4]] == ["t-23", "t-24", "t-1", "t-10"]
+    assert rest[4:] == ["and 20 more; --format json has all"]
+
+
+def test_a_single_finding_is_not_counted() -> None:
+    expected, facts = Expectations({tp(0): (0, 1)}), Facts({})
+    found = Verification(expected, facts, compare(expected, facts))
+    assert list(found.lines(4)) == ["t-0: there is no such partition"]
 
 
 @pytest.mark.parametrize("behind", range(3))

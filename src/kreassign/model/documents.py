@@ -127,7 +127,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 def read_json(text: str, *, takes_nan: bool = False) -> Json:
     """Parse a text with one document. Raises ValueError, which names the refused number, or the line in the text.
 
-    OtherKindError if nothing of the text is JSON. With `takes_nan`, NaN and the infinities of other writers become null.
+    OtherKindError if nothing of the text is JSON. With `takes_nan`, NaN and infinities of other writers become null.
     """
     try:
         constant = (lambda _: None) if takes_nan else _refuse

@@ -7,6 +7,7 @@ repository: the check returns the drift, and what to write there.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -44,6 +45,21 @@ from kreassign.planner.problem.policy import similar_names
 # Whether the cluster matches a plan, or the intended result of a run, and whether any throttle is left.
 
 
+_NOT_MOVED = "not moved"
+_STATES = {
+    FindingKind.MISSING: "not there",
+    FindingKind.RECREATED: "of a new topic of the same name",
+    FindingKind.MOVING: "still moving",
+    FindingKind.REPLICAS: "with other replicas",
+    FindingKind.ISR: "with replicas that are not in sync",
+    FindingKind.LEADER: "without the preferred leader",
+    FindingKind.LOG_DIR: "in another log directory",
+    FindingKind.THROTTLE: "about throttles",
+    FindingKind.SIZE: "with a copy that is too small",
+    FindingKind.UNKNOWN: "not known",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Verification:
     """Expected state, actual state, and every difference.
@@ -61,12 +77,27 @@ class Verification:
     @property
     def is_untouched(self) -> bool:
         """True if every partition has the replica list of before, and that is all that differs."""
+        return len(self.findings) == len(self.expected.replicas) and set(self._states()) == {_NOT_MOVED}
+
+    def lines(self, most: int) -> Iterator[str]:
+        """Count the findings by state, and give `most` of them, the rarest states first."""
+        states = self._states()
+        counts = Counter(states)
+        if len(states) > 1:
+            yield f"findings: {', '.join(f'{count:,} {state}' for state, count in counts.most_common())}"
+        rarest = sorted(zip(states, self.findings, strict=True), key=lambda pair: counts[pair[0]])
+        yield from (str(finding) for _, finding in rarest[:most])
+        if (more := len(states) - most) > 0:
+            yield f"and {more:,} more; --format json has all"
+
+    def _states(self) -> list[str]:
+        """The state of what each finding is about."""
         present = {name: one.replicas for name, one in self.facts.partitions.items()}
-        return (
-            len(self.findings) == len(self.expected.replicas)
-            and all(one.kind is FindingKind.REPLICAS for one in self.findings)
-            and all(name in self.before and present.get(name) == self.before[name] for name in self.expected.replicas)
-        )
+        as_before = {str(name) for name, replicas in self.before.items() if present.get(name) == replicas}
+        return [
+            _NOT_MOVED if one.kind is FindingKind.REPLICAS and one.subject in as_before else _STATES[one.kind]
+            for one in self.findings
+        ]
 
     @property
     def remedies(self) -> tuple[tuple[str, ...], ...]:

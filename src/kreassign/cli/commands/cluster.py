@@ -216,7 +216,7 @@ def _tell_diagnosis(found: Diagnosis, cluster: ClusterOptions) -> None:
 
 # `kreassign verify`: check that the cluster matches a plan or a run, and that no throttle is left.
 
-SHOWN_FINDINGS = 50
+SHOWN_FINDINGS = 10
 
 
 @examples(
@@ -296,10 +296,8 @@ def _verification_document(found: Verification, cluster: ClusterOptions) -> dict
 
 
 def _tell_verification(found: Verification, cluster: ClusterOptions) -> None:
-    for sentence in (*found.factors, *map(str, found.findings[:SHOWN_FINDINGS])):
+    for sentence in (*found.factors, *found.lines(SHOWN_FINDINGS)):
         console().print(sentence, soft_wrap=True)
-    if (more := len(found.findings) - SHOWN_FINDINGS) > 0:
-        console().print(f"and {more:,} more; --format json has all")
     for words in found.remedies:
         click.echo(f"  to restore it: {pasted(words, cluster)}")
     sizes = found.facts.sizes
