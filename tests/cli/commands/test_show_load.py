@@ -79,6 +79,23 @@ def test_brokers_that_measured_themselves_are_shown(tmp_path: Path) -> None:
     )
 
 
+def test_a_line_says_what_was_not_measured_and_what_it_needs(tmp_path: Path) -> None:
+    fill(tmp_path, [load_row("t", 0), load_row("t", 1, 1.0, size_bytes=None, peak_hour=None)])
+    said = " ".join(show(tmp_path).stdout.split())
+    assert (
+        "not measured, and shown as -: write rate of 1 of 2 partitions (needs two samples of each) size of "
+        "2 of 2 partitions (needs an answer of a broker that has a replica) p95 (needs samples without a gap between "
+        "them) busiest hour (needs samples of all 24 hours)"
+    ) in said
+    assert " size - 0 " in said, "an unknown size is not 0 B"
+
+
+def test_no_such_line_is_shown_where_all_was_measured(tmp_path: Path) -> None:
+    known = {"size_bytes": 1, "p95_write_bytes_per_s": 1.0, "peak_hour": 3, "peak_write_bytes_per_s": 1.0}
+    fill(tmp_path, [load_row("t", 0, 1.0, **known)])
+    assert "not measured" not in show(tmp_path).stdout
+
+
 def test_what_is_cut_says_how_much_and_where_all_of_it_is(tmp_path: Path) -> None:
     fill(tmp_path, [load_row("t", number) for number in range(7)])
     assert show(tmp_path).stdout.splitlines()[-1] == "and 2 more; --format csv has all"
@@ -191,8 +208,8 @@ def test_a_load_that_goes_on_is_not_shown(tmp_path: Path) -> None:
 def test_without_a_load_there_is_an_error_and_nothing_on_stdout(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     result = show(tmp_path, *arguments)
     assert result.stdout == ""
-    assert "error: there is no table load_" in result.stderr
-    assert "make it with `kreassign load`" in result.stderr
+    assert f"error: there are no tables in {tmp_path}; " in result.stderr
+    assert "fill it with `kreassign collect`" in result.stderr
 
 
 def test_how_rows_were_treated_is_shown_without_a_load(tmp_path: Path) -> None:

@@ -74,6 +74,8 @@ def print_load(terminal: Console, found: LoadSummary) -> None:
         terminal.print(_against(found.totals, found.before))
     terminal.print(f"rates are based on: {_counted(found.coverage)}")
     terminal.print(f"history to plan by: {_counted(found.verdicts)}")
+    if unmeasured := [*_unmeasured(found)]:
+        terminal.print("\n  ".join(("not measured, and shown as -:", *unmeasured)))
     if found.windows:
         terminal.print(_windows(found.windows))
     for title, partitions in (("busiest", found.busiest), ("largest", found.largest)):
@@ -91,7 +93,7 @@ def _totals(found: LoadSummary) -> Table:
     counts = (format_count(totals.known_size_count), format_count(totals.known_rate_count))
     replicas = [] if totals.replica_bytes is None else [("replicas", format_bytes(totals.replica_bytes))]
     recent = {} if totals.recent_write_bytes_per_s is None else {totals.recent: totals.recent_write_bytes_per_s}
-    sizes = (format_bytes(totals.size_bytes), *("-" for _ in recent))
+    sizes = (format_bytes(totals.size_bytes if totals.known_size_count else None), *("" for _ in recent))
     rates = map(format_rate, (totals.write_bytes_per_s, *recent.values()))
     rows = (
         ("size", *sizes, *_expected(found, size, format_bytes), counts[0]),
@@ -127,6 +129,34 @@ def _windows(windows: tuple[MeasuredHour, ...]) -> str:
     return f"{said}; of that from {format_time(least.hour_ms)} {least.measured_share:.0%}"
 
 
+def _unmeasured(found: LoadSummary) -> Iterator[str]:
+    """Figures that are unknown, of what, and what they would need."""
+    totals, ahead = found.totals, found.outlook
+    unknown = {
+        "write rate": (totals.partition_count - totals.known_rate_count, "two samples of each"),
+        "size": (totals.partition_count - totals.known_size_count, "an answer of a broker that has a replica"),
+    }
+    for figure, (count, need) in unknown.items():
+        if count:
+            yield f"{figure} of {format_count(count)} of {counted(totals.partition_count, 'partition')} (needs {need})"
+    rated = [one for one in {*found.busiest, *found.largest} if one.write_bytes_per_s is not None]
+    if any(one.p95_write_bytes_per_s is None for one in rated):
+        yield "p95 (needs samples without a gap between them)"
+    if any(one.peak_hour is None for one in rated):
+        yield "busiest hour (needs samples of all 24 hours)"
+    if ahead is not None:
+        outlooks = {"size": ahead.size_bytes, "write rate": ahead.write_bytes_per_s}
+        for figure in (figure for figure, expected in outlooks.items() if expected is None):
+            yield f"{figure} in {ahead.horizon_days:g} days (needs the rate of each partition)"
+    missing = [
+        title
+        for title, name in _OF_BROKERS.items()
+        if any(getattr(one, name) is None for one in found.measured_brokers)
+    ]
+    if missing:
+        yield f"{', '.join(missing)} of some brokers (needs their metrics)"
+
+
 def _counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{format_count(count)} {word}" for word, count in counts.items())
 
@@ -160,6 +190,17 @@ def _topics(title: str, topics: Iterable[TopicLoad]) -> Table:
     return text_table([*names(title), *figures("write rate", "size", "partitions with a rate")], rows)
 
 
+_OF_BROKERS = {
+    "in": "bytes_in_per_s",
+    "out": "bytes_out_per_s",
+    "cpu": "cpu_share",
+    "at most": "peak_cpu_share",
+    "cpu full at": "cpu_capacity_bytes_per_s",
+    "disk": "disk_bytes",
+}
+"""Columns of brokers, and their figures."""
+
+
 def _print_brokers(terminal: Console, found: LoadSummary) -> None:
     """Print what brokers measured about themselves, if any did."""
     brokers = found.measured_brokers
@@ -171,8 +212,8 @@ def _print_brokers(terminal: Console, found: LoadSummary) -> None:
         )
         for one in brokers
     )  # fmt: skip
-    titles = ("in", "out", "cpu", "at most", "cpu full at", "disk", "measured")
-    _print_table(terminal, text_table([*names("brokers"), *figures(*titles)], rows), brokers)
+    columns = [*names("brokers"), *figures(*_OF_BROKERS, "measured")]
+    _print_table(terminal, text_table(columns, rows), brokers)
     if more := found.measured_broker_count - len(brokers):
         terminal.print(f"and {format_count(more)} more, with less to do")
     ratios = [one.replication_out_ratio for one in brokers if one.replication_out_ratio is not None]
