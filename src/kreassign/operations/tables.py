@@ -41,6 +41,7 @@ from kreassign.pipeline.load.summary import (
 from kreassign.pipeline.tables import schemas
 from kreassign.pipeline.tables.access import dbt_sources, ddl
 from kreassign.pipeline.tables.commits import compact, expire, repair, vacuum
+from kreassign.pipeline.tables.delta import no_table
 from kreassign.pipeline.tables.parquet import Load, TablesAt, has_table, last_load, read_rows, tables_at, tables_of
 from kreassign.report.page import render_load
 
@@ -135,12 +136,16 @@ def _watched(session: Any, watch: Callable[[str], None] | None) -> Iterator[Call
 
 
 def compact_tables(data: Path | str, keep_days: float | None = None) -> Iterator[Compacted]:
-    """Merge small files, delete dates older than `keep_days` and files that are in no use; tables that changed."""
+    """Merge small files, delete dates older than `keep_days` and files that are in no use; tables that changed.
+
+    Raises DataError if there are no tables.
+    """
+    tables = [table for table in ALL_TABLES if has_table(data, table)]
+    if not tables:
+        raise DataError(no_table(data, schemas.CLUSTERS))
     now_ms = SYSTEM_CLOCK.now_ms()
     oldest_ms = now_ms - round((keep_days or 0) * DAY_MS)
-    for table in ALL_TABLES:
-        if not has_table(data, table):
-            continue
+    for table in tables:
         missing = repair(data, table)
         expired = 0 if keep_days is None else expire(data, table, schemas.date_of(oldest_ms))
         merged = compact(data, table)

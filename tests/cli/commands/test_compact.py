@@ -51,6 +51,11 @@ def test_files_of_a_date_become_one_and_old_dates_go_only_when_asked(tmp_path: P
     assert compacted(tmp_path, "--keep-days", "30") == []
 
 
+def test_a_folder_without_tables_is_refused(tmp_path: Path) -> None:
+    result = CliRunner().invoke(kreassign, ["compact", "--data", str(tmp_path / "dta")])
+    assert (result.exit_code, f"there is no folder {tmp_path / 'dta'}; " in result.stderr) == (6, True)
+
+
 @pytest.mark.parametrize("days", ["0", "-1", "forever"])
 def test_days_that_keep_nothing_are_refused(tmp_path: Path, days: str) -> None:
     result = CliRunner().invoke(kreassign, ["compact", "--data", str(tmp_path), "--keep-days", days])

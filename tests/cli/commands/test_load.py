@@ -28,7 +28,7 @@ def test_a_directory_without_tables_is_refused_before_spark_is_started(tmp_path:
     result = CliRunner().invoke(command, ["load", "--data", str(tmp_path / "none")])
     assert (result.exit_code, result.stderr.splitlines()[-1]) == (
         6,
-        f"error: there is no table clusters in {tmp_path / 'none'}; make it with `kreassign snapshot`",
+        f"error: there is no folder {tmp_path / 'none'}; correct the name, or fill it with `kreassign collect`",
     )
     assert list(tmp_path.iterdir()) == []
 

@@ -127,5 +127,5 @@ def test_each_cluster_is_summed_alone_and_one_that_is_not_there_is_told(tmp_path
     assert found.taken_ms is None
     with pytest.raises(DataError, match=r"hold nothing of cluster c\.3, only of c\.1, c\.2"):
         load_columns(tmp_path, "c.3")
-    with pytest.raises(DataError, match=r"no table load_model in .*kreassign load"):
+    with pytest.raises(DataError, match=r"no folder .*/nowhere; .*kreassign collect"):
         loaded_clusters(tmp_path / "nowhere")

@@ -52,9 +52,24 @@ def test_what_a_killed_writer_leaves_is_not_read(tmp_path: Path) -> None:
 
 
 def test_a_missing_table_is_told_with_the_command_that_makes_it(tmp_path: Path) -> None:
+    write_rows(tmp_path, SAMPLES, a_sample(), file_stem="a")
     with pytest.raises(DataError, match=r"no table plan_inputs in .*; make it with `kreassign load`") as caught:
         read_rows(tmp_path, PLAN_INPUTS)
     assert str(tmp_path) in str(caught.value)
+
+
+@pytest.mark.parametrize(("at", "said"), [
+    ("nowhere", "there is no folder {at}; correct the name, or fill it with `kreassign collect`"),
+    ("empty", "there are no tables in {at}; correct the name, or fill it with `kreassign collect`"),
+    (".", "there are no tables in {at}, but in {at}/data; name that folder"),
+    ("data/samples", "{at} is itself a table; name the folder that has it, {at.parent}"),
+])  # fmt: skip
+def test_a_folder_without_tables_is_told_instead_of_a_table(tmp_path: Path, at: str, said: str) -> None:
+    write_rows(tmp_path / "data", SAMPLES, a_sample(), file_stem="a")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError) as refused:
+        read_rows(tmp_path / at, PLAN_INPUTS)
+    assert str(refused.value) == said.format(at=tmp_path / at)
 
 
 def test_a_table_without_rows_is_told(tmp_path: Path) -> None:

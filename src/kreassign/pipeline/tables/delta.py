@@ -388,7 +388,7 @@ def told(data_dir: DataDir, table: Table) -> Iterator[None]:
         yield
     except TableNotFoundError as error:
         _refuse_files_without_log(data_dir, table)
-        raise DataError(f"there is no table {table.name} in {data_dir}; make it with `{table.made_by}`") from error
+        raise DataError(no_table(data_dir, table)) from error
     except CommitFailedError as error:
         raise DataError(
             f"table {table.name} in {data_dir} was changed by another process meanwhile, which won ({_line(error)}); "
@@ -398,6 +398,25 @@ def told(data_dir: DataDir, table: Table) -> Iterator[None]:
         # The first line of a store's message of many lines says nothing.
         cause = meaning(str(error)) if local_place(data_dir) is None else None
         raise DataError(f"table {table.name} in {data_dir}: {cause or _line(error)}") from error
+
+
+def no_table(data_dir: DataDir, table: Table) -> str:
+    """Message for a missing table; about the folder where that is missing, or has no tables at all."""
+    folder = local_place(data_dir)
+    if folder is None or any(folder.glob(f"*/{LOG_FOLDER}")):
+        return f"there is no table {table.name} in {data_dir}; make it with `{table.made_by}`"
+    if (folder / LOG_FOLDER).is_dir():
+        return f"{folder} is itself a table; name the folder that has it, {folder.absolute().parent}"
+    if inner := sorted(folder.glob(f"*/*/{LOG_FOLDER}")):
+        return f"there are no tables in {folder}, but in {inner[0].parents[1]}; name that folder"
+    missing = f"there are no tables in {folder}" if folder.is_dir() else f"there is no folder {folder}"
+    fill = _FIRST if table.made_by in _AFTER_FIRST else table.made_by
+    return f"{missing}; correct the name, or fill it with `{fill}`"
+
+
+_FIRST = "kreassign collect"
+_AFTER_FIRST = ("kreassign load", "kreassign snapshot")
+"""Commands that make tables of which a load needs more, or that read those of `collect`."""
 
 
 def _refuse_files_without_log(data_dir: DataDir, table: Table) -> None:
