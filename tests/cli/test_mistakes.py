@@ -126,6 +126,18 @@ def test_a_refused_value_that_was_not_typed_is_named_with_its_origin(
     assert refused.output.endswith(f"there is no cluster 'prd' in {config}, which its `default` names; it has: prod\n")
 
 
+@pytest.mark.parametrize(("line", "said"), [
+    ("doctor", "Missing option '--bootstrap-server'; or export KREASSIGN_BOOTSTRAP_SERVER, which stands for it. "),
+    ("load", "Missing option '--data'; or export KREASSIGN_DATA, which stands for it. For example: kreassign load "),
+])  # fmt: skip
+def test_a_missing_option_names_its_environment_variable(line: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second terminal lacks what the first exported."""
+    for name in ("KREASSIGN_BOOTSTRAP_SERVER", "KREASSIGN_DATA"):
+        monkeypatch.delenv(name, raising=False)
+    result = CliRunner().invoke(kreassign, [line])
+    assert (result.exit_code, said in result.output) == (2, True), result.output
+
+
 @pytest.mark.parametrize("words", OTHER_WORDS.items(), ids=OTHER_WORDS)
 def test_what_others_call_a_command_leads_to_one_that_exists(words: tuple[str, tuple[str, ...]]) -> None:
     meant, others = words

@@ -78,7 +78,7 @@ def _advice(error: click.UsageError, context: click.Context) -> str:
             elsewhere = _elsewhere(error.command_name, context) or _of_other_word(error.command_name, context)
             return elsewhere or _question(found) or _for_example(context)
         case click.MissingParameter():
-            return _for_example(context)
+            return f"{_of_variable(error)}{_for_example(context)}"
         case click.BadParameter():
             return _of_value(error, context)
         case _:
@@ -99,6 +99,12 @@ def _of_value(error: click.BadParameter, context: click.Context) -> str:
     if error.param is None:
         return ""
     return f"{_origin(error.param, context)}{_of_its_kind(error, error.param, context)}"
+
+
+def _of_variable(error: click.MissingParameter) -> str:
+    """The environment variable that stands for a missing option: a second terminal lacks what the first exported."""
+    names = None if error.param is None else error.param.envvar
+    return f"; or export {names}, which stands for it" if isinstance(names, str) else ""
 
 
 def _origin(param: click.Parameter, context: click.Context) -> str:
