@@ -72,7 +72,7 @@ def test_from_snapshots_and_samples_to_plan_inputs_and_again(spark: SparkSession
     told: list[StepCount] = []
     run_load(spark, tmp_path, told.append)
     assert [(step.table.name, step.good, step.bad) for step in told] == [
-        ("clusters", 2, 0),
+        ("clusters", 1, 0),
         ("partitions", 2, 0),
         ("replicas", 5, 0),
         ("brokers", 3, 0),
@@ -208,7 +208,7 @@ def test_the_counts_of_every_load_add_up_and_say_how_rows_were_treated(spark: Sp
     assert {
         name: counts[name] for name in ("clusters", "brokers", "log_dirs", "partitions", "replicas", "samples")
     } == {
-        "clusters": (2, 0, 2),
+        "clusters": (1, 0, 0),
         "brokers": (3, 0, 3),
         "log_dirs": (4, 2, 4),
         "partitions": (2, 0, 2),
@@ -220,7 +220,6 @@ def test_the_counts_of_every_load_add_up_and_say_how_rows_were_treated(spark: Sp
     assert {row["load_ms"] for row in rows} == {now_ms}
     told_why = {(row["table_name"], row["treatment"], row["reason"]): row["row_count"] for row in rows}
     assert {key: count for key, count in told_why.items() if key[1] != "good"} == {
-        ("clusters", "late", "another row has the same key"): 2,
         ("brokers", "late", "another row has the same key"): 3,
         ("log_dirs", "late", "another row has the same key"): 4,
         ("log_dirs", "quarantined", "total_bytes is negative"): 1,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from kreassign.pipeline.load.checks import NEVER_MS
-from kreassign.pipeline.load.latest_snapshots import latest_snapshots
+from kreassign.pipeline.load.latest_snapshots import files_to_read, latest_snapshots, may_be_newer
+from kreassign.pipeline.tables.delta import DataFile
 from kreassign.pipeline.tables.parquet import read_rows, write_rows
 from kreassign.pipeline.tables.schemas import LOG_DIRS, REPLICAS
 from tests.pipeline.clusters import fill, observation
@@ -43,6 +45,39 @@ def test_a_strange_file_beside_the_replicas_costs_no_snapshot(spark: SparkSessio
     assert [each.reason for each in found.skipped[REPLICAS]] == [
         "is no file of a table: its name does not end in .parquet"
     ]
+
+
+def a_file(number: int, low: str, high: str, *, taken_ms: int | None = None) -> DataFile:
+    """A file of one snapshot, or one into which those of several were merged."""
+    at = taken_ms or number
+    return DataFile(
+        f"{number}.parquet", 1, 1, None, {"cluster_id": low, "taken_ms": number}, {"cluster_id": high, "taken_ms": at}
+    )
+
+
+def paths(files: Iterable[DataFile]) -> list[str]:
+    return [file.path for file in files]
+
+
+def test_of_a_thousand_snapshots_only_the_newest_of_each_cluster_is_read() -> None:
+    files = [a_file(number, cluster, cluster) for number, cluster in enumerate(["c.1", "c.2"] * 500)]
+    assert paths(files_to_read(files, (), 1)) == ["999.parquet", "998.parquet"]
+    assert paths(files_to_read(files[:-2], {"c.2"}, 2)) == ["996.parquet", "994.parquet"]
+    assert files_to_read(files, {"c.1", "c.2"}, 1) == []
+
+
+def test_a_file_of_several_clusters_or_of_unknown_ones_is_always_read() -> None:
+    several, one = a_file(1, "c.1", "c.3"), a_file(2, "c.1", "c.1")
+    unknown = DataFile("unknown.parquet", 1, 1, None, {}, {})
+    assert paths(files_to_read([one, several, unknown], {"c.1"}, 1)) == ["unknown.parquet", "1.parquet"]
+
+
+def test_a_snapshot_is_the_newest_only_if_no_file_may_have_another() -> None:
+    merged = a_file(10, "c.1", "c.1", taken_ms=20)
+    assert may_be_newer([merged], "c.1", 19)
+    assert not may_be_newer([merged], "c.1", 20)
+    assert not may_be_newer([merged], "c.2", 5)
+    assert may_be_newer([DataFile("unknown.parquet", 1, 1, None, {}, {})], "c.1", 20)
 
 
 def test_directories_that_nobody_stored_or_can_read_are_not_there(spark: SparkSession, tmp_path: Path) -> None:

@@ -1,16 +1,17 @@
 """The latest snapshot of each cluster on Spark: its id, and its rows with the results of the checks.
 
-A snapshot exists once table `clusters` has its row. That table is read in full, of the others only the files of the
-chosen snapshots. A load needs partitions and replicas: if one of their files is unreadable, the snapshot before is
-used. Brokers and log directories are checked if present.
+A snapshot exists once table `clusters` has its row. Of that table only files are read that may have the newest usable
+row of a cluster, of the others only the files of the chosen snapshots. A load needs partitions and replicas: if one of
+their files is unreadable, the snapshot before is used. Brokers and log directories are checked if present.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from math import inf
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
@@ -86,26 +87,34 @@ def latest_snapshots(spark: SparkSession, data_dir: DataDir, now_ms: int) -> Sna
     """Check the latest snapshot of each cluster up to `now_ms`. Raises DataError if a table is missing."""
     logs = {table: spark_io.source_log(data_dir, table) for table in REQUIRED}
     logs |= {table: open_log(data_dir, table) for table in _OF_BROKERS if has_log(data_dir, table)}
-    usable, unusable = spark_io.some_usable(logs[schemas.CLUSTERS], logs[schemas.CLUSTERS].files())
-    clusters = checks.screen(schemas.CLUSTERS, spark_io.rows_of(spark, logs[schemas.CLUSTERS], usable), now_ms)
-    names = clusters.good.select("cluster_id", "taken_ms", "snapshot_id").distinct().collect()
-    newest_first = sorted(((row[0], row[1], row[2]) for row in names), reverse=True)
     skipped: dict[schemas.Table, dict[str, parquet.Skipped]] = {
-        table: {
-            str(each.file): each for each in (unusable if table is schemas.CLUSTERS else parquet.strange_files(log))
-        }
-        for table, log in logs.items()
+        table: {str(each.file): each for each in parquet.strange_files(log)} for table, log in logs.items()
     }
     chosen: dict[str, str] = {}
     files: dict[schemas.Table, dict[str, DataFile]] = {table: {} for table in logs if table is not schemas.CLUSTERS}
-    for cluster_id, _, snapshot_id in newest_first:
-        if cluster_id not in chosen:
+    log, names, read, size = logs[schemas.CLUSTERS], set[tuple[str, int, str]](), list[DataFile](), 1
+    waiting = log.files()
+    while batch := files_to_read(waiting, chosen, size):
+        taken = {file.path for file in batch}
+        waiting = [file for file in waiting if file.path not in taken]
+        usable, unusable = parquet.readable_files(log, batch)
+        skipped[schemas.CLUSTERS].update({str(each.file): each for each in unusable})
+        read += usable
+        names |= _names(checks.screen(schemas.CLUSTERS, spark_io.rows_of(spark, log, usable), now_ms))
+        for name in sorted(names, reverse=True):
+            cluster_id, taken_ms, snapshot_id = name
+            if cluster_id in chosen or may_be_newer(waiting, cluster_id, taken_ms):
+                continue
+            names.discard(name)
             found = _files_of_snapshot(logs, snapshot_id, skipped)
             if found is not None:
                 chosen[cluster_id] = snapshot_id
                 for table, of_table in found.items():
                     files[table].update({file.path: file for file in of_table})
-    judged = {schemas.CLUSTERS: clusters}
+        size *= 2
+    if not read:
+        spark_io.some_usable(log, log.files())
+    judged = {schemas.CLUSTERS: checks.screen(schemas.CLUSTERS, spark_io.rows_of(spark, log, read), now_ms)}
     for table, chosen_files in files.items():
         rows = spark_io.rows_of(spark, logs[table], list(chosen_files.values()))
         judged[table] = checks.screen(table, rows.where(sql.col("snapshot_id").isin(*chosen.values())), now_ms)
@@ -115,6 +124,41 @@ def latest_snapshots(spark: SparkSession, data_dir: DataDir, now_ms: int) -> Sna
         logs,
         {table: tuple(skipped.get(table, {}).values()) for table in judged},
     )
+
+
+def files_to_read(waiting: Sequence[DataFile], chosen: Collection[str], size: int) -> list[DataFile]:
+    """The newest files of table `clusters`, `size` of each cluster without a chosen snapshot.
+
+    Which clusters a file of several has is not known from the log: such files are all read.
+    """
+    found: list[DataFile] = []
+    counts = Counter[str]()
+    for file in sorted(waiting, key=_latest_ms, reverse=True):
+        cluster_id = file.lows.get("cluster_id")
+        if cluster_id is None or cluster_id != file.highs.get("cluster_id"):
+            found.append(file)
+        elif cluster_id not in chosen and counts[cluster_id] < size:
+            counts[cluster_id] += 1
+            found.append(file)
+    return found
+
+
+def may_be_newer(files: Iterable[DataFile], cluster_id: str, taken_ms: int) -> bool:
+    """True unless the bounds of these files rule out a snapshot of the cluster after `taken_ms`."""
+    return any(
+        file.may_have("cluster_id", cluster_id) and file.may_be_within("taken_ms", taken_ms + 1, None) for file in files
+    )
+
+
+def _latest_ms(file: DataFile) -> float:
+    latest_ms = file.highs.get("taken_ms")
+    return inf if latest_ms is None else float(latest_ms)
+
+
+def _names(clusters: checks.Screened) -> set[tuple[str, int, str]]:
+    """Cluster, time and id of the snapshots of good rows."""
+    rows = clusters.good.select("cluster_id", "taken_ms", "snapshot_id").distinct().collect()
+    return {(row[0], row[1], row[2]) for row in rows}
 
 
 def _files_of_snapshot(
