@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.operations.ingest import _alone, _lock_file
+from kreassign.operations.ingest import _lock_file
+from kreassign.operations.whole_file import locked
 
 ADDRESS = "s3a://bucket/data"
 
@@ -20,7 +21,7 @@ def shared_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_what_keeps_imports_apart_is_their_users_alone(shared_folder: Path) -> None:
-    with _alone(ADDRESS):
+    with locked(_lock_file(ADDRESS)):
         (lock,) = shared_folder.iterdir()
         assert lock.stat().st_mode & 0o777 == 0o600
 
@@ -29,6 +30,6 @@ def test_a_link_that_somebody_else_has_put_there_is_not_followed(shared_folder: 
     mine = shared_folder / "mine"
     mine.write_text("kept")
     _lock_file(ADDRESS).symlink_to(mine)
-    with pytest.raises(OSError, match="symbolic links"), _alone(ADDRESS):
+    with pytest.raises(OSError, match="symbolic links"), locked(_lock_file(ADDRESS)):
         pytest.fail("it went on")
     assert mine.read_text() == "kept"

@@ -143,12 +143,17 @@ def test_all_is_as_before_though_a_process_dies_at_any_change(
     assert at > 5, "there were changes to die at"
 
 
-def test_a_record_that_others_wrote_since_it_was_read_is_not_replaced(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_here_only", [False, True], ids=["in-the-cluster", "here-only"])
+def test_a_record_that_others_wrote_since_it_was_read_is_not_replaced(tmp_path: Path, is_here_only: bool) -> None:
     """A coordinator that has just taken over shows the record as its followers have it."""
     rig = TwinRig(tmp_path, LISTS)
+    policy = LeasePolicy.OFF if is_here_only else LeasePolicy.REQUIRE
+    homes = {who: tmp_path / ("here" if is_here_only else who) for who in ("ann", "bob")}
     ann, bob = (
-        MaintenanceStore(rig.client, RunContext(tmp_path / who, lease=LeasePolicy.REQUIRE), rig.twin.cluster_id, who)
-        for who in ("ann", "bob")
+        MaintenanceStore(
+            rig.client, RunContext(home, lease=policy, warn=lambda _: None), rig.twin.cluster_id, writer=who
+        )
+        for who, home in homes.items()
     )
     shown = bob.read().record
     ann.write(ann.read().record.entered(A, 1, "ann", cordoned=A))

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import secrets
 import stat
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
@@ -14,6 +17,7 @@ from kreassign.executor.journal import Journal, journal_path
 from kreassign.executor.journal.folder import HOLDER, LOCK
 from kreassign.model.plan import parse_plan
 from kreassign.model.plan_facts import plan_id
+from kreassign.operations import broker_changes
 from kreassign.operations.plan_files import approval_path, approve, read_plan_file, write_plan
 from kreassign.operations.whole_file import PRIVATE_MODE, replace_file, replacing
 from tests.executor.run_events import started
@@ -56,3 +60,25 @@ def test_no_lock_is_a_link_of_others(tmp_path: Path, name: str) -> None:
     with pytest.raises(ExecutionError, match="cannot be created"):
         Journal.create(tmp_path, started())
     assert victim.read_text(encoding="ascii") == "precious"
+
+
+@pytest.mark.parametrize(
+    ("note", "noted"),
+    [
+        (broker_changes.note_cordons, broker_changes.noted_cordons),
+        (broker_changes.note_decommissions, broker_changes.noted_decommissions),
+    ],
+)
+def test_two_commands_at_once_lose_no_broker_that_the_other_noted(
+    note: Callable[[Path, str, Iterable[int]], None], noted: Callable[[Path, str], frozenset[int]], tmp_path: Path
+) -> None:
+    both_ready = Barrier(2)
+
+    def command(brokers: range) -> None:
+        both_ready.wait()
+        for broker in brokers:
+            note(tmp_path, "cluster-1", (broker,))
+
+    with ThreadPoolExecutor() as commands:
+        list(commands.map(command, (range(10), range(10, 20))))
+    assert noted(tmp_path, "cluster-1") == set(range(20))

@@ -57,7 +57,7 @@ from kreassign.model.text import signed_number
 from kreassign.operations.leases import LeaseRequest, leased
 from kreassign.operations.run import RunContext, new_run_id
 from kreassign.operations.text_files import read_text
-from kreassign.operations.whole_file import PRIVATE_MODE, write_state
+from kreassign.operations.whole_file import PRIVATE_MODE, changing_state, write_state
 
 # Single changes to brokers, each under the lease of the cluster: the cordon of their log directories.
 
@@ -195,14 +195,14 @@ def note_cordons(state_dir: Path, cluster_id: str, brokers: Iterable[int]) -> No
 
     Raises InputError if the note cannot be read or written: replaced unread, it would lose the other brokers.
     """
-    _change_note(cluster_folder(state_dir, cluster_id) / CORDONS, CORDONED_HERE, lambda known: known.union(brokers))
+    ids = frozenset(brokers)
+    _change_note(cluster_folder(state_dir, cluster_id) / CORDONS, CORDONED_HERE, lambda known: known | ids)
 
 
 def forget_cordons(state_dir: Path, cluster_id: str, brokers: Iterable[int]) -> None:
     """Note that no cordon of these is to be opened unasked: later ones are those of others. Raises as above."""
-    _change_note(
-        cluster_folder(state_dir, cluster_id) / CORDONS, CORDONED_HERE, lambda known: known.difference(brokers)
-    )
+    ids = frozenset(brokers)
+    _change_note(cluster_folder(state_dir, cluster_id) / CORDONS, CORDONED_HERE, lambda known: known - ids)
 
 
 def noted_decommissions(state_dir: Path, cluster_id: str) -> frozenset[int]:
@@ -212,21 +212,24 @@ def noted_decommissions(state_dir: Path, cluster_id: str) -> frozenset[int]:
 
 def note_decommissions(state_dir: Path, cluster_id: str, brokers: Iterable[int]) -> None:
     """Note that these brokers, too, are emptied or unregistered by us. Raises InputError as `note_cordons` does."""
-    path = cluster_folder(state_dir, cluster_id) / DECOMMISSIONED
-    _change_note(path, DECOMMISSIONED_HERE, lambda known: known.union(brokers))
+    path, ids = cluster_folder(state_dir, cluster_id) / DECOMMISSIONED, frozenset(brokers)
+    _change_note(path, DECOMMISSIONED_HERE, lambda known: known | ids)
 
 
 def forget_decommissions(state_dir: Path, cluster_id: str, brokers: Iterable[int]) -> None:
     """Note that these brokers are in use (again). Raises InputError as `note_cordons` does."""
-    path = cluster_folder(state_dir, cluster_id) / DECOMMISSIONED
-    _change_note(path, DECOMMISSIONED_HERE, lambda known: known.difference(brokers))
+    path, ids = cluster_folder(state_dir, cluster_id) / DECOMMISSIONED, frozenset(brokers)
+    _change_note(path, DECOMMISSIONED_HERE, lambda known: known - ids)
 
 
 def _change_note(path: Path, what: str, change: Callable[[frozenset[int]], frozenset[int]]) -> None:
     known = _numbers(path)
-    if (changed := change(known)) != known:
-        numbers = " ".join(map(str, sorted(changed)))
-        write_state(path, numbers, what, "Nothing was changed", mode=PRIVATE_MODE)
+    if change(known) == known:
+        return  # Also in a state directory that cannot be written.
+    left = "Nothing was changed"
+    with changing_state(path, what, left):
+        numbers = " ".join(map(str, sorted(change(_numbers(path)))))
+        write_state(path, numbers, what, left, mode=PRIVATE_MODE)
 
 
 def _numbers(path: Path) -> frozenset[int]:
@@ -251,6 +254,10 @@ def _numbers(path: Path) -> frozenset[int]:
 # Without `__consumer_offsets`, only this machine has the record; `--lease require` has the cluster create the topic.
 
 FILE_NAME = "maintenance.json"
+_SAID, _THEN = ("the record of maintenance", "Nothing more was changed"), ", then give the command again"
+_WRITTEN_SINCE = (
+    "nothing more was changed: somebody has written the record of maintenance since it was read; give the command again"
+)
 
 
 def read_maintenance(client: AdminClient, context: RunContext) -> KnownMaintenance:
@@ -300,10 +307,14 @@ class MaintenanceStore:
     context: RunContext
     cluster_id: str
     writer: str
+    _here_ms: int | None = None
+    """Time of this machine's record as this process has last read or written it."""
 
     def read(self) -> KnownMaintenance:
         """Read what is known. Raises ClusterError, and InputError if a record is unreadable."""
-        return known_maintenance(self._read_here(), self._read_cluster())
+        here = self._read_here()
+        self._here_ms = None if here is None else here.at_ms
+        return known_maintenance(here, self._read_cluster())
 
     def write(self, record: MaintenanceRecord) -> MaintenanceRecord:
         """Replace the record; return it as it is kept, for the next change.
@@ -311,18 +322,23 @@ class MaintenanceStore:
         Warns when only this machine has it from now on, and an exit has to come from here.
 
         Raises ClusterError if the cluster can, and does not say that it has: nothing may follow from the record then.
-        Raises ExecutionError if the cluster has another record by now than that from which this one was made.
+        Raises ExecutionError if the cluster, or this machine, has another record by now than that from which this one
+        was made.
         """
         kept = replace(record, cluster_ms=record.at_ms)
-        try:
-            refusal = self._write_cluster(format_record(kept), {record.cluster_ms, record.at_ms})
-        except ClusterError as error:
-            if self.context.lease is LeasePolicy.REQUIRE or not is_record_denied(error):
-                raise
-            refusal = str(error)
-        here = self._read_here()
-        written = kept if refusal is None else record
-        self._write_here(format_record(written))
+        with changing_state(self._path, *_SAID, then=_THEN):
+            here = self._read_here()
+            if here is not None and here.at_ms != self._here_ms:
+                raise ExecutionError(_WRITTEN_SINCE)
+            try:
+                refusal = self._write_cluster(format_record(kept), {record.cluster_ms, record.at_ms})
+            except ClusterError as error:
+                if self.context.lease is LeasePolicy.REQUIRE or not is_record_denied(error):
+                    raise
+                refusal = str(error)
+            written = kept if refusal is None else record
+            write_state(self._path, format_record(written), *_SAID, then=_THEN, mode=PRIVATE_MODE)
+            self._here_ms = written.at_ms
         is_known = here is not None and here.is_here_only and record.brokers.keys() <= here.brokers.keys()
         if refusal is not None and record.brokers and not is_known:
             self.context.warn(
@@ -348,10 +364,6 @@ class MaintenanceStore:
             ) from error
         except ValueError as error:
             raise InputError(f"{self._path}: it is no record of maintenance: {error}. Move it away") from error
-
-    def _write_here(self, text: str) -> None:
-        said = "the record of maintenance", "Nothing more was changed"
-        write_state(self._path, text, *said, then=", then give the command again", mode=PRIVATE_MODE)
 
     # --- the cluster --------------------------------------------------------------------------------------------
 
@@ -391,10 +403,7 @@ class MaintenanceStore:
             # A coordinator that had just taken over may have shown an earlier record; it has taken a member since.
             present = self._read_cluster()
             if present is not None and present.at_ms not in known_ms:
-                raise ExecutionError(
-                    "nothing more was changed: somebody has written the record of maintenance since it was read; give "
-                    "the command again"
-                )
+                raise ExecutionError(_WRITTEN_SINCE)
             texts = (*pieces, *(NO_PIECE for _ in range(len(keys) - len(pieces))))
             offsets = {key: CommittedOffset(0, text) for key, text in zip(keys, texts, strict=True)}
             self.client.commit_offsets(membership, offsets, timeout_ms=CALL_TIMEOUT_MS).raise_if_any()

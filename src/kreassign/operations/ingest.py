@@ -9,9 +9,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from fcntl import LOCK_EX, flock
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
@@ -30,6 +28,7 @@ from kreassign.model.text import check_wait, counted, shortened
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 from kreassign.operations.connect import Warn, connect, tell_nobody, warn_of_failures, warn_program
 from kreassign.operations.snapshot import cleanup_policies, described_cluster, warn_of_unread
+from kreassign.operations.whole_file import locked
 from kreassign.pipeline.ingest.exporters import (
     BadRow,
     FileOrigin,
@@ -529,7 +528,8 @@ class _Rows:
         placed, self._placed = sorted(self._placed, key=lambda one: one.row["taken_ms"]), []
         if not placed:
             return
-        with _alone(self._data):
+        # The log of a table accepts concurrent additions: equal rows become two rows.
+        with locked(_lock_file(self._data)):
             self._store(placed)
         for bad in {id(one.bad): one.bad for one in placed}.values():
             bad.write()
@@ -583,23 +583,11 @@ def _quarantined(same: Sequence[_Placed], name: str, first: _Placed, second: _Pl
     return []
 
 
-@contextmanager
-def _alone(data: Path | str) -> Iterator[None]:
-    """Lock out other imports into this directory between looking for keys and adding rows; a killed process lets go.
-
-    The log of a table accepts concurrent additions: equal rows become two rows.
-    """
-    # The folder for an address may be writable for all: a link of others under this name is not followed.
-    lock = os.open(_lock_file(data), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        flock(lock, LOCK_EX)
-        yield
-    finally:
-        os.close(lock)
-
-
 def _lock_file(data: Path | str) -> Path:
-    """In the directory; for an address in a folder of this machine, so imports of other machines are not locked out."""
+    """Lock of imports into this directory; for an address, of imports of this machine only.
+
+    That is in a folder that may be writable for all.
+    """
     if isinstance(data, Path):
         make_private_folder(data)
         return data / LOCK

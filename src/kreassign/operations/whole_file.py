@@ -2,6 +2,9 @@
 
 The new content goes into a file beside it, under a name that nobody can guess and that is created here (O_EXCL): a link
 that another user has put there leads nowhere. A reader sees the former file or the new one, never half of it.
+
+A file whose new content follows from the former one is read and replaced within `changing_state`: another command that
+changes it in between would lose what it wrote.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fcntl import LOCK_EX, flock
 from pathlib import Path
 
 from kreassign.errors import InputError, machine_reason
@@ -35,11 +39,43 @@ def replacing(path: Path, mode: int = SHARED_MODE) -> Iterator[Path]:
         raise
 
 
+@contextmanager
+def locked(lock: Path) -> Iterator[None]:
+    """Keep other processes out of a `with` statement with the same lock file; a killed process lets go.
+
+    A link of others under its name is not followed. Raises OSError.
+    """
+    file = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, PRIVATE_MODE)
+    try:
+        flock(file, LOCK_EX)
+        yield
+    finally:
+        os.close(file)
+
+
+@contextmanager
+def changing_state(path: Path, what: str, left: str, *, then: str = "") -> Iterator[None]:
+    """Keep other commands from changing a file below the state directory while it is read and written again.
+
+    The lock is a file beside it, since each change puts another file in its place. Raises as `write_state`.
+    """
+    with _told(path, what, left, then):
+        make_folder(path.parent)
+        with locked(path.with_name(f".{path.name}.lock")):
+            yield
+
+
 def write_state(path: Path, text: str, what: str, left: str, *, then: str = "", mode: int = SHARED_MODE) -> None:
     """Write a file below the state directory. Raises InputError with `what` it is, and how things are `left`."""
-    try:
+    with _told(path, what, left, then):
         make_folder(path.parent)
         replace_file(path, text.encode(), mode)
+
+
+@contextmanager
+def _told(path: Path, what: str, left: str, then: str) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise InputError(
             f"{path}, {what}, could not be written: {machine_reason(error)}. {left}; make room there, or choose "
