@@ -34,6 +34,7 @@ from kreassign.executor.history.run_history import UnreadableJournal, left_behin
 from kreassign.executor.journal import active_run, journal_path
 from kreassign.executor.lease import LeasePolicy, present_holder
 from kreassign.executor.maintenance.decisions import (
+    BeginEnd,
     Elect,
     Forget,
     MaintenanceFacts,
@@ -148,10 +149,10 @@ class Maintenance:
     is_agreed: bool = True
     _cordons: dict[int, str | None] = field(default_factory=dict)
     """Answers of Kafka to the cordon of brokers: None, or why it refuses. Each is asked for before the first change."""
-    _recorded: frozenset[int] = frozenset()
-    """Brokers that the record had in maintenance."""
-    _opened: frozenset[int] = frozenset()
-    """Brokers whose cordon this process has taken back and recorded so."""
+    _staying: frozenset[int] = frozenset()
+    """Brokers that the record had in maintenance, without a begun end."""
+    _ending: frozenset[int] = frozenset()
+    """Brokers whose maintenance had a begun end in the record."""
     _refusal: str = ""
     _lease: ExitStack = field(default_factory=ExitStack)
     _confirm: Callable[[], None] | None = None
@@ -207,7 +208,8 @@ class Maintenance:
                 if overruled:  # A coordinator that has just taken over shows an earlier record.
                     self.clock.sleep(self.context.poll_s)
                     continue
-                self._recorded |= facts.record.brokers.keys() & set(self.brokers)
+                self._staying |= facts.record.staying.intersection(self.brokers)
+                self._ending |= facts.record.ending.intersection(self.brokers)
                 if last is None:
                     self._check_permissions(due(facts))
                 # Steps that take turns, since others undo them, are not new.
@@ -226,9 +228,9 @@ class Maintenance:
         """Describe what somebody else has ended or begun since, if the step would undo that; "" if it does not."""
         match step:
             case Remember(brokers, cordoned) if not cordoned:
-                again, what = self._recorded.intersection(brokers), "ended"
-            case Uncordon(brokers):
-                again, what = self._opened.intersection(brokers), "begun again"
+                again, what = self._staying.intersection(brokers), "ended"
+            case BeginEnd(brokers):
+                again, what = self._ending.intersection(brokers), "begun again"
             case _:
                 return ""
         if not again:
@@ -261,12 +263,15 @@ class Maintenance:
             self._let_others()
             return
         self._confirm_lease()
+        if self._store.read().record.at_ms != facts.record.at_ms:
+            return  # Another command has written the record since it was read: decide again.
         client = self.client if self._confirm is None else confirmed_writes(self.client, self._confirm)
         match step:
             case Remember(brokers, cordoned):
-                self._opened = self._opened.difference(cordoned)
                 by = self.context.operator.name
                 self._store.write(facts.record.entered(brokers, self.clock.now_ms(), by, cordoned))
+            case BeginEnd(brokers):
+                self._store.write(facts.record.with_end_begun(brokers, self.clock.now_ms()))
             case Cordon(brokers):
                 self._cordons |= {broker: cordon(client, broker) for broker in brokers}
             case Reorder():
@@ -280,7 +285,6 @@ class Maintenance:
                         uncordon(client, one, self.context, is_ours=True)
                         # At once: the next broker may refuse, and others cordon this one meanwhile.
                         record = self._store.write(record.uncordoned((one.broker,), self.clock.now_ms()))
-                        self._opened |= {one.broker}
             case Forget(brokers, _, restored):
                 self._store.write(facts.record.left(brokers, self.clock.now_ms(), restored))
 

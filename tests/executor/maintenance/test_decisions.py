@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from kreassign.errors import InputError
 from kreassign.executor.brokers import Await, Blocked, BrokerReading, Cordon, CordonReading, Finished, Readings
 from kreassign.executor.maintenance.decisions import (
+    BeginEnd,
     Elect,
     Forget,
     Lists,
@@ -125,6 +126,8 @@ class Cluster:
                     first = self.lists[name.partition][0]
                     assert first in self.isr(name.partition)
                     self.leaders[name.partition] = first
+            case BeginEnd(brokers):
+                self.record = self.record.with_end_begun(brokers, self.now_ms)
             case Forget(brokers, _, restored):
                 self.record = self.record.left(brokers, self.now_ms, restored)
             case Await():
@@ -190,7 +193,7 @@ def test_maintenance_takes_leaders_off_and_gives_them_back() -> None:
     cluster.start(3)
     cluster.out_of_sync = {(0, 3)}
     steps = way(cluster, next_to_exit, 3)
-    assert kinds(steps) == [Uncordon, Await, Reorder, Elect, Forget, Finished]
+    assert kinds(steps) == [BeginEnd, Uncordon, Await, Reorder, Elect, Forget, Finished]
     approve(steps, "maintenance-exit")
     assert (cluster.lists, cluster.leaders, cluster.values) == (LISTS, {0: 3, 1: 1, 2: 2, 3: 3}, {})
     assert (dict(cluster.record.brokers), dict(cluster.record.orders)) == ({}, {})
@@ -276,7 +279,7 @@ def test_a_later_foreign_cordon_is_named_at_the_end() -> None:
     way(cluster, next_to_enter, 3)
     cluster.values[4] = "*"
     steps = way(cluster, next_to_exit, 3)
-    assert kinds(steps) == [Uncordon, Reorder, Elect, Blocked]
+    assert kinds(steps) == [BeginEnd, Uncordon, Reorder, Elect, Blocked]
     approve(steps[-1:], "keeps-its-order")
     assert (cluster.lists, cluster.values) == ({0: (3, 1, 2), 1: (4, 1, 3)}, {4: "*"})
     del cluster.values[4]
@@ -394,7 +397,7 @@ def test_a_broker_beside_one_that_was_unregistered_leaves_all_the_same() -> None
     cluster.lists[1] = (1, 2, 3)
     cluster.unregister(4)
     steps = way(cluster, next_to_exit, 3, 4)
-    assert kinds(steps) == [Forget, Uncordon, Reorder, Elect, Forget, Finished]
+    assert kinds(steps) == [Forget, BeginEnd, Uncordon, Reorder, Elect, Forget, Finished]
     assert (cluster.lists[0], cluster.values) == ((3, 1, 2), {4: "*"})
 
 
@@ -424,6 +427,7 @@ def test_a_cordon_that_was_opened_and_not_recorded_is_recorded_first() -> None:
     """Its process died in between; what others cordon after that is theirs."""
     cluster = Cluster(binds=False)
     way(cluster, next_to_enter, 3)
+    cluster.take(next_to_exit(cluster.facts(3)))
     cluster.take(next_to_exit(cluster.facts(3)), only_written=True)
     assert (cluster.values, cluster.record.brokers[3].is_cordoned) == ({}, True)
     cluster.out_of_sync = {(0, 3)}
@@ -431,6 +435,19 @@ def test_a_cordon_that_was_opened_and_not_recorded_is_recorded_first() -> None:
     cluster.values = {3: "*"}
     assert isinstance(way(cluster, next_to_exit, 3)[-1], Finished)
     assert (cluster.values, cluster.lists) == ({3: "*"}, LISTS)
+
+
+@pytest.mark.parametrize("has_cordon", [False, True])
+def test_a_broker_that_enters_while_it_leaves_is_recorded_as_staying(has_cordon: bool) -> None:
+    cluster = Cluster(has_cordon=has_cordon)
+    way(cluster, next_to_enter, 3)
+    cluster.take(next_to_exit(cluster.facts(3)))
+    assert cluster.record.ending == {3}
+    assert kinds(way(cluster, next_to_enter, 3)) == [Remember, Finished]
+    assert cluster.record.staying == {3}
+    cluster.take(next_to_exit(cluster.facts(3)))
+    cluster.stop(3)
+    assert kinds(way(cluster, next_to_enter, 3)) == [Remember, Finished], "it is not live"
 
 
 def test_a_list_changed_by_others_is_left_alone_and_named() -> None:
@@ -535,8 +552,9 @@ def test_a_record_is_read_back_as_it_was_written() -> None:
 
 
 @pytest.mark.parametrize("text", [
-    "", "[]", "{}", "[4,0,[],[]]", "[3,0,[],[],0]", "[4,0,[3],[],0]", "[4,0,[],3,0]", '[4,0,[],[["t",null,3]],0]',
-    "[4,0,[],[],[]]",
+    "", "[]", "{}", "[5,0,[],[]]", "[4,0,[],[],0]", "[5,0,[3],[],0]", "[5,0,[],3,0]", '[5,0,[],[["t",null,3]],0]',
+    "[5,0,[],[],[]]", "[5,Infinity,[],[],0]", "[5,0.5,[],[],0]", '[5,0,[[3,1e15,"ann",true,false]],[],0]', "[" * 99_999,
+    '[5,0,[],[["t",null,[[0,"31",[1,3]]]]],0]',
 ])  # fmt: skip
 def test_what_is_no_record_is_not_read_as_one(text: str) -> None:
     with pytest.raises(ValueError, match=r"\w"):

@@ -64,6 +64,16 @@ class Uncordon:
 
 
 @dataclass(frozen=True, slots=True)
+class BeginEnd:
+    """Record that the maintenance of these brokers is about to end, so that other commands see it before its end."""
+
+    brokers: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"begin to end the maintenance of {listed_brokers(self.brokers)}"
+
+
+@dataclass(frozen=True, slots=True)
 class Forget:
     """Record that the maintenance of these brokers is over; `left_alone` names lists that stay as they are.
 
@@ -92,7 +102,7 @@ class Remember:
         return f"begin the maintenance of {listed_brokers(self.brokers)}"
 
 
-Step = Remember | Cordon | Await | Reorder | Elect | Uncordon | Forget | Blocked | Finished
+Step = Remember | Cordon | Await | Reorder | Elect | BeginEnd | Uncordon | Forget | Blocked | Finished
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +253,8 @@ def to_be_named(facts: MaintenanceFacts) -> frozenset[int]:
 #     it cannot be cordoned, and a run here will move to it      →  `Blocked` until that run is paused
 #     a list to be reordered names a broker that no list may
 #     name, and its cordon is not that of this maintenance       →  `Blocked`, with the broker and the partitions
-#     it is not recorded                                         →  `Remember`
+#     it is not recorded, or the record says that its end has
+#     begun                                                      →  `Remember`: the later command counts
 #     as above, and the cordon is that of this maintenance       →  `Uncordon`, until the lists are reordered
 #     it is first in a list, and another replica is in sync      →  `Reorder`: that one comes first, it comes last
 #     it leads, and the first of the list is in sync             →  `Elect`
@@ -259,6 +270,7 @@ def to_be_named(facts: MaintenanceFacts) -> frozenset[int]:
 #     known is down, and no list names it                        →  `Forget`, and go on with the others
 #     a broker is not live                                       →  `Blocked` until it is started
 #     topics on it cannot be seen                                →  `Blocked`: their lists would stay as they are
+#     it is recorded, and not that its end has begun             →  `BeginEnd`
 #     it has the cordon of the maintenance, or shows none, and
 #     the record calls it cordoned                               →  `Uncordon`, which is recorded: a later cordon is
 #                                                                   that of others
@@ -332,7 +344,9 @@ def _not_live(facts: MaintenanceFacts) -> Step | None:
     if not down:
         return None
     if all(broker in facts.record.brokers for broker in down) and len(down) == len(facts.found.brokers):
-        return Finished(tuple(f"broker {broker} is in maintenance, and not live" for broker in down))
+        return _remember(facts) or Finished(
+            tuple(f"broker {broker} is in maintenance, and not live" for broker in down)
+        )
     there = ", ".join(map(str, sorted(facts.found.live)))
     return Blocked(
         f"{listed_brokers(down)} {_is(down)} not live (live: {there}); only a live broker enters maintenance"
@@ -371,7 +385,7 @@ def _lost(facts: MaintenanceFacts) -> Blocked | None:
 
 
 def _remember(facts: MaintenanceFacts) -> Remember | None:
-    new = tuple(broker for broker in facts.brokers if broker not in facts.record.brokers)
+    new = tuple(broker for broker in facts.brokers if broker not in facts.record.staying)
     return Remember(new) if new else None
 
 
@@ -488,6 +502,7 @@ def next_to_exit(facts: MaintenanceFacts) -> Step:
     return (
         _down(facts.found.brokers)
         or unseen_on(facts.found)
+        or _begin_end(facts)
         or _uncordon(facts)
         or _await_sync(facts)
         or restored(facts)
@@ -590,6 +605,11 @@ def _elect_back(facts: MaintenanceFacts) -> Elect | None:
         if one.replicas[0] in one.isr and one.leader != one.replicas[0]
     ]
     return Elect(tuple(sorted(names))) if names else None
+
+
+def _begin_end(facts: MaintenanceFacts) -> BeginEnd | None:
+    due = tuple(broker for broker in facts.brokers if broker in facts.record.staying)
+    return BeginEnd(due) if due else None
 
 
 def _uncordon(facts: MaintenanceFacts) -> Uncordon | None:

@@ -21,20 +21,25 @@ from kreassign.executor.lease import CALL_TIMEOUT_MS, offsets_topic
 from kreassign.model import TopicPartition
 from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED, has_code
 from kreassign.model.plan_facts import is_another
+from kreassign.model.text import LARGEST_ID, parse_whole
 
-_FORM = 4
+_FORM = 5
+_LAST_MS = 253_402_300_799_999
+"""The end of the year 9999, after which no date can be shown. Anyone who may commit offsets can commit anything."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entered:
-    """Start of a broker's maintenance, its operator, and whether it cordoned the broker."""
+    """Start of a broker's maintenance, its operator, whether it cordoned the broker, and whether its end has begun."""
 
     since_ms: int
     by: str
     is_cordoned: bool
+    is_ending: bool = False
 
     def __str__(self) -> str:
-        return f"since {datetime.fromtimestamp(self.since_ms / 1000, tz=UTC):%Y-%m-%d %H:%M} UTC, by {self.by}"
+        ending = ", and its end has begun" if self.is_ending else ""
+        return f"since {datetime.fromtimestamp(self.since_ms / 1000, tz=UTC):%Y-%m-%d %H:%M} UTC, by {self.by}{ending}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +79,23 @@ class MaintenanceRecord:
         """True if the cluster could not keep it when it was written, so that only one machine has it."""
         return self.at_ms != self.cluster_ms
 
+    @property
+    def ending(self) -> frozenset[int]:
+        """Brokers in maintenance whose end has begun."""
+        return frozenset(broker for broker, one in self.brokers.items() if one.is_ending)
+
+    @property
+    def staying(self) -> frozenset[int]:
+        """Brokers in maintenance whose end has not begun."""
+        return frozenset(self.brokers).difference(self.ending)
+
     def entered(self, brokers: Collection[int], at_ms: int, by: str, cordoned: Collection[int]) -> MaintenanceRecord:
         """Add these brokers, some of which are cordoned now. Start and operator of earlier entries stay."""
         begun = {broker: self.brokers.get(broker, Entered(at_ms, by, is_cordoned=False)) for broker in brokers}
-        new = {broker: replace(one, is_cordoned=one.is_cordoned or broker in cordoned) for broker, one in begun.items()}
+        new = {
+            broker: replace(one, is_cordoned=one.is_cordoned or broker in cordoned, is_ending=False)
+            for broker, one in begun.items()
+        }
         return replace(self, at_ms=self._after(at_ms), brokers={**self.brokers, **new})
 
     def reordered(
@@ -96,6 +114,14 @@ class MaintenanceRecord:
             else:
                 orders[name] = Reordering(present[name], target, topic_id=topic_id)
         return replace(self, at_ms=self._after(at_ms), orders=orders)
+
+    def with_end_begun(self, brokers: Collection[int], at_ms: int) -> MaintenanceRecord:
+        """Record that the end of the maintenance of these brokers begins, before anything of it is done.
+
+        So a command that enters them sees it, and one that ends them sees that they were entered again.
+        """
+        ending = {broker: replace(self.brokers[broker], is_ending=True) for broker in brokers}
+        return replace(self, at_ms=self._after(at_ms), brokers={**self.brokers, **ending})
 
     def uncordoned(self, brokers: Collection[int], at_ms: int) -> MaintenanceRecord:
         """Record that the cordon of these brokers is over: a later one is not that of their maintenance."""
@@ -132,7 +158,9 @@ class MaintenanceRecord:
 
 def format_record(record: MaintenanceRecord) -> str:
     """A record as JSON."""
-    brokers = [[broker, one.since_ms, one.by, one.is_cordoned] for broker, one in sorted(record.brokers.items())]
+    brokers = [
+        [broker, one.since_ms, one.by, one.is_cordoned, one.is_ending] for broker, one in sorted(record.brokers.items())
+    ]
     orders: dict[tuple[str, str | None], list[list[object]]] = {}
     for (topic, partition), order in sorted(record.orders.items()):
         former = [order.former] if order.former else []
@@ -141,11 +169,19 @@ def format_record(record: MaintenanceRecord) -> str:
     return json.dumps([_FORM, record.at_ms, brokers, topics, record.cluster_ms], separators=(",", ":"))
 
 
-def _reordering(
-    topic_id: object, original: Iterable[int], ours: Iterable[int], former: Iterable[int] = ()
-) -> Reordering:
-    was, becomes, before = (tuple(map(int, one)) for one in (original, ours, former))
+def _reordering(topic_id: object, original: object, ours: object, former: object = ()) -> Reordering:
+    was, becomes, before = (tuple(map(_whole, _array(one))) for one in (original, ours, former))
     return Reordering(was, becomes, before, None if topic_id is None else str(topic_id))
+
+
+def _whole(value: object, most: int = LARGEST_ID) -> int:
+    return parse_whole(str(value), most=most)
+
+
+def _array(value: object) -> Iterable[object]:
+    if not isinstance(value, list | tuple):
+        raise TypeError(f"{value!r} is no array")
+    return value
 
 
 def parse_record(text: str) -> MaintenanceRecord:
@@ -155,16 +191,19 @@ def parse_record(text: str) -> MaintenanceRecord:
         if form != _FORM:
             raise ValueError("it is not in the form that this version of kreassign writes")
         return MaintenanceRecord(
-            int(at_ms),
-            {int(broker): Entered(int(since), str(by), bool(cordoned)) for broker, since, by, cordoned in brokers},
+            _whole(at_ms, _LAST_MS),
             {
-                TopicPartition(topic, int(number)): _reordering(topic_id, *lists)
+                _whole(broker): Entered(_whole(since, _LAST_MS), str(by), bool(cordoned), bool(ending))
+                for broker, since, by, cordoned, ending in brokers
+            },
+            {
+                TopicPartition(topic, _whole(number)): _reordering(topic_id, *lists)
                 for topic, topic_id, partitions in topics
                 for number, *lists in partitions
             },
-            int(cluster_ms),
+            _whole(cluster_ms, _LAST_MS),
         )
-    except (TypeError, AttributeError) as error:
+    except (TypeError, AttributeError, RecursionError) as error:
         raise ValueError(str(error)) from error
 
 
@@ -264,7 +303,7 @@ def text_of_pieces(pieces: Mapping[int, str]) -> str | None:
     head = pieces[0].split(" ")
     if head[0] != _MARK or len(head) != _WORDS:
         raise ValueError("it is not in the form that this version of kreassign writes")
-    count, crc = int(head[2]), head[3]
+    count, crc = parse_whole(head[2]), head[3]
     packed = []
     for number in range(count):
         *words, text = pieces.get(number, NO_PIECE).split(" ")
