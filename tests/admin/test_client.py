@@ -108,6 +108,25 @@ def test_changes_of_more_than_5000_settings_go_in_several_requests() -> None:
     assert (answered.failed.keys(), len(sent)) == (changes.keys(), 2)
 
 
+def test_topics_go_in_requests_that_a_controller_executes_as_a_whole(node: Listener, connect: Connect) -> None:
+    apis = (api.CREATE_TOPICS, api.CREATE_PARTITIONS, api.DELETE_TOPICS)
+    for one in apis:
+        node.answers[one] = lambda asked: answers.named(
+            asked.api, {topic.name: answers.FINE for topic in asked.message.topics}
+        )
+    new = [model.NewTopic(f"t{number}", 2_000, 1, configs={"retention.ms": "1"}) for number in range(5)]
+    default = [model.NewTopic(f"d{number}") for number in range(50)]
+    grown = {topic.name: model.NewPartitions(3_000) for topic in new[:2]}
+    placed = {topic.name: model.NewPartitions(3_000, ((0,),)) for topic in new[2:]}
+    old = [f"o{number}" for number in range(5_001)]
+    client = connect(node)
+    assert client.create_topics(new + default).ok.keys() == {topic.name for topic in new + default}
+    assert client.create_partitions(grown | placed).ok.keys() == {topic.name for topic in new}
+    assert client.delete_topics([*old, *old]).ok.keys() == set(old)
+    sent = {one: [len(asked.message.topics) for asked in node.asked if asked.api is one] for one in apis}
+    assert sent == {apis[0]: [2, 2, 30, 21], apis[1]: [1, 4], apis[2]: [5_000, 1]}
+
+
 def test_partitions_refused_in_any_part_are_told_with_the_others(node: Listener, connect: Connect) -> None:
     def refuse_last(asked: Asked) -> Reply:
         *good, last = partitions_of(asked)

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 
 from kreassign.admin import topic_changes
-from kreassign.admin.kafka_calls import by_leader, in_parts
+from kreassign.admin.kafka_calls import by_leader
 from kreassign.admin.member_calls import MemberCalls
 from kreassign.admin.session import To
 from kreassign.admin.settings import check_timeout
@@ -71,13 +71,7 @@ class AdminClient(MemberCalls):
         )
         wanted = {topic: NewPartitions(count) for topic, count in decided.ok.items()}
         growth = {topic: count - len(view.topics[topic].partitions) for topic, count in decided.ok.items()}
-
-        def create(topics: list[str]) -> Batch[str, None]:
-            chosen = {topic: wanted[topic] for topic in topics}
-            return self.create_partitions(chosen, validate_only=validate_only, timeout_ms=timeout_ms)
-
-        # Beyond what a request may create, a controller creates a part of a topic's and calls that a failure.
-        created = in_parts(growth, decisions.NEW_PARTITIONS_PER_REQUEST, create, growth.__getitem__)
+        created = self._create_partitions(wanted, growth, validate_only=validate_only, timeout_ms=timeout_ms)
         return requests.join([created, Batch({}, decided.failed)])
 
     def alter_replication_factors(

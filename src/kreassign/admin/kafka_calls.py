@@ -53,8 +53,13 @@ PARTITIONS_PER_REQUEST = 5_000
 none; stay well below.
 """
 
-CONFIG_CHANGES_PER_REQUEST = 5_000
-"""A KRaft controller writes a record per key and refuses a whole request of more than 10,000; stay well below."""
+RECORDS_PER_REQUEST = 5_000
+"""A KRaft controller writes a record per setting, topic and partition, and refuses a request of more than 10,000, or
+executes a part of it; stay well below.
+"""
+
+_UNKNOWN_COUNT = 100
+"""Partitions for which a new topic counts that gets as many as `num.partitions` of the controller says."""
 
 
 class KafkaCalls:
@@ -237,30 +242,54 @@ class KafkaCalls:
     def create_topics(
         self, topics: Iterable[NewTopic], *, validate_only: bool = False, timeout_ms: int | None = None
     ) -> Batch[str, None]:
-        """Create topics; with `validate_only` the controller checks and creates nothing."""
-        wanted = list(topics)
-        if not wanted:
-            return Batch()
-        return self._session.call(
-            cluster_calls.create_topics(wanted, validate_only=validate_only), To.CONTROLLER, timeout_ms
-        )
+        """Create topics; with `validate_only` the controller checks and creates nothing.
+
+        Large calls are sent in several requests, as by `alter_partition_reassignments`. So are those of the next two
+        methods.
+        """
+        named: dict[str, list[NewTopic]] = {}
+        for topic in topics:
+            named.setdefault(topic.name, []).append(topic)  # A controller refuses a name that it gets twice.
+
+        def send(names: list[str]) -> Batch[str, None]:
+            call = cluster_calls.create_topics(
+                (topic for name in names for topic in named[name]), validate_only=validate_only
+            )
+            return self._session.call(call, To.CONTROLLER, timeout_ms)
+
+        return in_parts(named, RECORDS_PER_REQUEST, send, lambda name: sum(map(_records_of, named[name])))
 
     def delete_topics(self, names: Iterable[str], *, timeout_ms: int | None = None) -> Batch[str, None]:
         """Delete topics; their reassignments end with them."""
-        wanted = list(dict.fromkeys(names))
-        if not wanted:
-            return Batch()
-        return self._session.call(cluster_calls.delete_topics(wanted), To.CONTROLLER, timeout_ms)
+
+        def send(some: list[str]) -> Batch[str, None]:
+            return self._session.call(cluster_calls.delete_topics(some), To.CONTROLLER, timeout_ms)
+
+        return in_parts(dict.fromkeys(names), RECORDS_PER_REQUEST, send)
 
     def create_partitions(
         self, new_partitions: Mapping[str, NewPartitions], *, validate_only: bool = False, timeout_ms: int | None = None
     ) -> Batch[str, None]:
-        """Give topics more partitions: a new total, and replicas of the new ones (None: the controller chooses)."""
-        if not new_partitions:
-            return Batch()
-        return self._session.call(
-            cluster_calls.create_partitions(new_partitions, validate_only=validate_only), To.CONTROLLER, timeout_ms
-        )
+        """Give topics more partitions: a new total, and replicas of the new ones (none: the controller chooses)."""
+        most = {name: len(new.assignments) or new.total_count for name, new in new_partitions.items()}
+        return self._create_partitions(new_partitions, most, validate_only=validate_only, timeout_ms=timeout_ms)
+
+    def _create_partitions(
+        self,
+        new_partitions: Mapping[str, NewPartitions],
+        growth: Mapping[str, int],
+        *,
+        validate_only: bool,
+        timeout_ms: int | None,
+    ) -> Batch[str, None]:
+        """Send `create_partitions`; each topic gets at most `growth` more."""
+
+        def send(names: list[str]) -> Batch[str, None]:
+            chosen = {name: new_partitions[name] for name in names}
+            call = cluster_calls.create_partitions(chosen, validate_only=validate_only)
+            return self._session.call(call, To.CONTROLLER, timeout_ms)
+
+        return in_parts(new_partitions, RECORDS_PER_REQUEST, send, lambda name: max(1, growth[name]))
 
     # --- reassignments ----------------------------------------------------------------------------------------
 
@@ -432,7 +461,7 @@ class KafkaCalls:
                 call = cluster_calls.incremental_alter_configs(chosen, validate_only=validate_only)
                 return self._session.call(call.confirmed(confirm), node, timeout_ms)
 
-            return in_parts(asked, CONFIG_CHANGES_PER_REQUEST, send, lambda resource: len(changes[resource]))
+            return in_parts(asked, RECORDS_PER_REQUEST, send, lambda resource: len(changes[resource]))
 
         return self._session.fan_out_groups(self._by_owner(changes), ask)
 
@@ -559,6 +588,11 @@ def _check_names(partitions: Iterable[TopicPartition], brokers: Iterable[int] = 
     for key in partitions:
         check_ids(key, (key.partition, *brokers))
         check_texts(key, (key.topic,))
+
+
+def _records_of(topic: NewTopic) -> int:
+    count = _UNKNOWN_COUNT if topic.partition_count == -1 else topic.partition_count
+    return 1 + len(topic.configs) + (len(topic.assignments) or max(1, count))
 
 
 def in_parts(
