@@ -19,6 +19,7 @@ from kreassign.executor.lease import (
     LeaseHolder,
     LeasePolicy,
     Taken,
+    holder_of,
     offsets_topic,
     present_holder,
 )
@@ -33,7 +34,7 @@ from kreassign.model.error_codes import (
     UNKNOWN_SERVER_ERROR,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from kreassign.model.requests import Group
+from kreassign.model.requests import Group, GroupMember
 from kreassign.twin.access import ALL_GROUPS, ANONYMOUS, CLUSTER_OPERATIONS, Allow, Operation, Permissions
 from kreassign.twin.cluster import Twin
 from kreassign.twin.transport import TwinTransport
@@ -98,6 +99,13 @@ def test_everybody_can_see_who_holds_it(hosts: Hosts) -> None:
     assert present_holder(hosts.client()) == lease.holder
     lease.release()
     assert present_holder(hosts.client()) is None
+
+
+@pytest.mark.parametrize("since", ["Infinity", "1e400", "253402300800000", "-1", "true", "[" * 99_999])
+def test_a_holder_without_a_readable_time_is_named_all_the_same(since: str) -> None:
+    """Whoever may join the group can write anything there."""
+    member = GroupMember("member-1", "run-1", "ann", "10.0.0.1", f'["run-1","ann","host",{since}]'.encode())
+    assert str(holder_of(member)).startswith("run run-1 of ann@10.0.0.1 ")
 
 
 def test_the_next_run_gets_it_at_once_when_the_first_is_done(hosts: Hosts) -> None:

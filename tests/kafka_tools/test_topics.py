@@ -151,6 +151,25 @@ def test_filters_show_partitions_alone(run, cluster, option, partitions):
     assert [f"{row[1].removeprefix('Topic: ')}-{row[2].removeprefix('Partition: ')}" for row in rows] == partitions
 
 
+def test_a_min_isr_that_is_no_number_is_named_where_it_decides(tmp_path, capsys):
+    def odd_number(real, *args, **named):
+        found = real(*args, **named)
+        return found.map(
+            lambda entries: {
+                name: replace(one, value="2x") if name == "min.insync.replicas" else one
+                for name, one in entries.items()
+            }
+        )
+
+    odd = OddPort(TwinRig(tmp_path, [[0, 1]]).client)
+    odd.answer_always("describe_configs", odd_number)
+    for option in ("--under-min-isr-partitions", "--at-min-isr-partitions"):
+        with pytest.raises(ClusterError, match=r"no broker tells a number as min\.insync\.replicas of topic t"):
+            topics.describe(odd, parse(topic_options.OPTIONS, ("--describe", option)))
+    topics.describe(odd, parse(topic_options.OPTIONS, ("--describe",)))
+    assert "Topic: t\tPartition: 0" in capsys.readouterr().out
+
+
 def test_topics_with_settings_are_shown_without_their_partitions(run, cluster):
     _, server = cluster
     _, out, _ = run(*server, "--describe", "--topics-with-overrides", "--topic", "a")

@@ -103,6 +103,14 @@ def test_counts_beyond_what_one_request_creates_are_reached() -> None:
     assert [len(asked.metadata.topics[name].partitions) for name in "ab"] == [5_002, 5_002]
 
 
+def test_a_min_isr_that_is_no_number_permits_no_smaller_factor() -> None:
+    asked = twin({"foo": [[0, 1]]})
+    asked.metadata.configs[ConfigResource.topic("foo")] = {"min.insync.replicas": "1_0"}
+    with client_of(asked) as client:
+        refused = client.alter_replication_factors({"foo": 1}).failed["foo"]
+    assert "is below min.insync.replicas of topic foo could not be read" in str(refused)
+
+
 def held(asked: Twin) -> AdminClient:
     """A client of a twin in which foo-0 is on its way from 0, 1 to 2, 1, and held by a throttle."""
     client = client_of(asked)

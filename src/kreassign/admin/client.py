@@ -36,7 +36,7 @@ from kreassign.model import (
     requests,
 )
 from kreassign.model import topic_changes as decisions
-from kreassign.model.text import check_ids
+from kreassign.model.text import check_ids, signed_number
 from kreassign.wire import api
 
 _MIN_IN_SYNC = "min.insync.replicas"
@@ -154,7 +154,9 @@ class AdminClient(MemberCalls):
                 if not isinstance(error, Rejected):  # this broker says nothing; what it refuses stays unknown
                     raise error
             entries = {name: configs.ok.get(resource, {}).get(_MIN_IN_SYNC) for name, resource in resources.items()}
-            return {name: int(one.value) for name, one in entries.items() if one is not None and one.value is not None}
+            texts = {name: one.value for name, one in entries.items() if one is not None and one.value is not None}
+            numbers = {name: signed_number(text) for name, text in texts.items()}
+            return {name: number for name, number in numbers.items() if number is not None}
 
         looks = requests.answers_of_two(brokers, minima)
         known = set[str].intersection(*map(set, looks))

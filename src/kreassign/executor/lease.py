@@ -34,6 +34,7 @@ from kreassign.executor.cluster.readings import read_topics, seen_in_two_looks
 from kreassign.model import Topic, error_codes
 from kreassign.model.authorization import error_text
 from kreassign.model.requests import Group, GroupCandidate, GroupMember, Membership
+from kreassign.model.text import LAST_MS, parse_whole
 
 # State of a run's lease.
 
@@ -101,8 +102,8 @@ def holder_of(member: GroupMember) -> LeaseHolder:
     """Read the holder from a member's metadata; unreadable fields come from what the coordinator saw."""
     try:
         run_id, user, host, since_ms = json.loads(member.metadata)
-        return LeaseHolder(str(run_id), str(user), str(host), int(since_ms))
-    except (ValueError, TypeError):
+        return LeaseHolder(str(run_id), str(user), str(host), parse_whole(str(since_ms), most=LAST_MS))
+    except (ValueError, TypeError, RecursionError):
         return LeaseHolder(member.instance_id or member.member_id, member.client_id, member.client_host, 0)
 
 

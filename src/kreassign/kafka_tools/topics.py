@@ -18,7 +18,7 @@ from kreassign.kafka_tools.reassign import messages
 from kreassign.model.cluster import ConfigSource, listed_ids
 from kreassign.model.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from kreassign.model.plan import PartitionAssignment, Plan, format_plan
-from kreassign.model.text import format_amount, hash_map_bucket
+from kreassign.model.text import format_amount, hash_map_bucket, signed_number
 from kreassign.model.topic_changes import (
     Refusal,
     TopicsView,
@@ -37,11 +37,11 @@ _MIN_ISR = "min.insync.replicas"
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A partition for `--describe`, with its ongoing move, if any, and the configuration of its topic."""
+    """A partition for `--describe`, with its ongoing move, if any, and `min.insync.replicas`; None if unknown."""
 
     partition: model.Partition
     move: model.OngoingReassignment | None
-    min_isr: int
+    min_isr: int | None
 
     @property
     def replication_factor(self) -> int:
@@ -56,11 +56,19 @@ class Description:
         """True if the partition has a leader."""
         return self.partition.leader != model.NO_LEADER
 
+    @property
+    def known_min_isr(self) -> int:
+        """`min.insync.replicas` of the topic. Raises ClusterError if it is unknown."""
+        if self.min_isr is None:
+            topic = self.partition.topic_partition.topic
+            raise ClusterError(f"no broker tells a number as {_MIN_ISR} of topic {topic}")
+        return self.min_isr
 
-def min_isr(config: Mapping[str, model.ConfigEntry]) -> int:
-    """`min.insync.replicas` of a topic; 1 if unknown."""
+
+def min_isr(config: Mapping[str, model.ConfigEntry]) -> int | None:
+    """`min.insync.replicas` of a topic; None if no number is told."""
     entry = config.get(_MIN_ISR)
-    return int(entry.value) if entry is not None and entry.value is not None else 1
+    return None if entry is None or entry.value is None else signed_number(entry.value)
 
 
 def overrides(config: Mapping[str, model.ConfigEntry]) -> list[str]:
@@ -355,8 +363,8 @@ _REPORTS: Mapping[str, Callable[[Description, frozenset[int]], bool]] = {
     "under-replicated-partitions": lambda one, _: len(one.partition.isr) < one.replication_factor,
     "unavailable-partitions": lambda one, live: not one.has_leader or one.partition.leader not in live,
     # It rejects records of producers with acks=all.
-    "under-min-isr-partitions": lambda one, _: not one.has_leader or len(one.partition.isr) < one.min_isr,
-    "at-min-isr-partitions": lambda one, _: len(one.partition.isr) == one.min_isr,
+    "under-min-isr-partitions": lambda one, _: not one.has_leader or len(one.partition.isr) < one.known_min_isr,
+    "at-min-isr-partitions": lambda one, _: len(one.partition.isr) == one.known_min_isr,
 }
 """Options that show only some partitions, each with its test of a partition, given the live brokers."""
 

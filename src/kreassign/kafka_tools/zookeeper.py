@@ -81,7 +81,7 @@ class ZooKeeper:
     def brokers(self) -> tuple[model.Broker, ...]:
         """The live brokers, ascending."""
         names = self._patiently(self._client.get_children, paths.BROKER_IDS)
-        return tuple(sorted(self._broker(int(name)) for name in names))
+        return tuple(sorted(self._broker(contents.parse_broker_id(name)) for name in names))
 
     def _broker(self, broker_id: int) -> model.Broker:
         found = contents.parse_broker(broker_id, self._get(paths.broker_path(broker_id)))

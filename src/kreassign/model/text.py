@@ -210,6 +210,8 @@ _FACTORS: dict[str, int] = {
     **{f"{prefix}b": 1000**power for power, prefix in enumerate("kmgtpe", start=1)},
     **{f"{prefix}ib": 1024**power for power, prefix in enumerate("kmgtpe", start=1)},
 }
+LAST_MS = 253_402_300_799_999
+"""The end of the year 9999: no later time can be shown."""
 LARGEST_AMOUNT = 2**63 - 1
 """The most that Kafka can hold: its sizes, offsets and rates are signed numbers of 64 bits."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -39,6 +40,13 @@ def test_the_controller_epoch_is_a_plain_number() -> None:
     assert contents.parse_controller_epoch(b"96") == 96
     assert refusal(lambda: contents.parse_controller_epoch(b"x")) == ("/controller_epoch", "b'x' is not a number")
     assert refusal(lambda: contents.parse_controller_epoch(b"-1")) == ("/controller_epoch", "b'-1' is not a number")
+    assert refusal(lambda: contents.parse_controller_epoch(b"9" * 5_000))[0] == "/controller_epoch"
+
+
+def test_the_name_of_a_broker_is_its_id() -> None:
+    assert contents.parse_broker_id("3") == 3
+    for name in ("x", "-1", "1_0", "9" * 5_000):
+        assert refusal(partial(contents.parse_broker_id, name))[0] == "/brokers/ids"
 
 
 def test_a_broker() -> None:

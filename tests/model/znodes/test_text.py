@@ -55,6 +55,7 @@ def test_a_value_of_the_kind_that_is_asked_for_is_taken(read: Read, value: objec
     (contents.replica_lists, [], "[] does not map partitions to replicas"),
     (contents.replica_lists, {"0": [], "-1": []}, "{'0': [], '-1': []} does not map partitions to replicas"),
     (contents.replica_lists, {"\u00b2": []}, "{'\u00b2': []} does not map partitions to replicas"),
+    (contents.replica_lists, {"9" * 10: []}, "{'9999999999': []} does not map partitions to replicas"),
     (contents.replica_lists, {"": []}, "{'': []} does not map partitions to replicas"),
     (contents.replica_lists, {"0": 1}, "1 is not a list of brokers"),
     (contents.replica_lists, {"0": ["x"]}, "'x' is not a whole number"),

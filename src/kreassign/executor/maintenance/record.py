@@ -21,11 +21,9 @@ from kreassign.executor.lease import CALL_TIMEOUT_MS, offsets_topic
 from kreassign.model import TopicPartition
 from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED, has_code
 from kreassign.model.plan_facts import is_another
-from kreassign.model.text import LARGEST_ID, parse_whole
+from kreassign.model.text import LARGEST_ID, LAST_MS, parse_whole
 
 _FORM = 5
-_LAST_MS = 253_402_300_799_999
-"""The end of the year 9999, after which no date can be shown. Anyone who may commit offsets can commit anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,15 +183,15 @@ def _array(value: object) -> Iterable[object]:
 
 
 def parse_record(text: str) -> MaintenanceRecord:
-    """Parse a record. Raises ValueError if the text is none."""
+    """Parse a record. Raises ValueError if the text is none: anyone who may commit offsets can commit anything."""
     try:
         form, at_ms, brokers, topics, cluster_ms = json.loads(text)
         if form != _FORM:
             raise ValueError("it is not in the form that this version of kreassign writes")
         return MaintenanceRecord(
-            _whole(at_ms, _LAST_MS),
+            _whole(at_ms, LAST_MS),
             {
-                _whole(broker): Entered(_whole(since, _LAST_MS), str(by), bool(cordoned), bool(ending))
+                _whole(broker): Entered(_whole(since, LAST_MS), str(by), bool(cordoned), bool(ending))
                 for broker, since, by, cordoned, ending in brokers
             },
             {
@@ -201,7 +199,7 @@ def parse_record(text: str) -> MaintenanceRecord:
                 for topic, topic_id, partitions in topics
                 for number, *lists in partitions
             },
-            _whole(cluster_ms, _LAST_MS),
+            _whole(cluster_ms, LAST_MS),
         )
     except (TypeError, AttributeError, RecursionError) as error:
         raise ValueError(str(error)) from error

@@ -13,6 +13,7 @@ from typing import Any
 from kreassign.errors import DamagedZnode, InputError
 from kreassign.model.cluster import ConfigResource, TopicPartition
 from kreassign.model.reassignment import OngoingReassignment
+from kreassign.model.text import parse_whole
 from kreassign.model.znodes import paths
 
 # JSON values of a znode by type.
@@ -76,9 +77,11 @@ def broker_list(path: str, value: Json) -> tuple[int, ...]:
 
 def replica_lists(path: str, value: Json) -> dict[int, tuple[int, ...]]:
     """Replica lists by partition number, a text in JSON; raises `DamagedZnode`."""
-    if not isinstance(value, dict) or not all(name.isascii() and name.isdigit() for name in value):
-        raise DamagedZnode(path, f"{value!r} does not map partitions to replicas")
-    return {int(name): broker_list(path, ids) for name, ids in value.items()}
+    try:
+        lists = {parse_whole(name): ids for name, ids in value.items()}
+    except (AttributeError, ValueError):
+        raise DamagedZnode(path, f"{value!r} does not map partitions to replicas") from None
+    return {number: broker_list(path, ids) for number, ids in lists.items()}
 
 
 def text_map(path: str, value: Json) -> dict[str, str]:
@@ -292,6 +295,14 @@ class BrokerZnode:
     endpoints: tuple[str, ...] = ()
 
 
+def parse_broker_id(name: str) -> int:
+    """Parse the name of a broker's znode; raises `DamagedZnode`."""
+    try:
+        return parse_whole(name)
+    except ValueError as error:
+        raise DamagedZnode(paths.BROKER_IDS, f"no broker has such a name: {error}") from None
+
+
 def parse_broker(broker_id: int, content: bytes) -> BrokerZnode:
     """Parse versions 1 to 5; raises `DamagedZnode`."""
     path = paths.broker_path(broker_id)
@@ -364,9 +375,10 @@ def format_controller(broker_id: int, elected_ms: int) -> bytes:
 
 def parse_controller_epoch(content: bytes) -> int:
     """Parse the epoch, a plain number; raises `DamagedZnode`."""
-    if not content.isdigit():
-        raise DamagedZnode(paths.CONTROLLER_EPOCH, f"{content!r} is not a number")
-    return int(content)
+    try:
+        return parse_whole(content.decode(errors="replace"))
+    except ValueError:
+        raise DamagedZnode(paths.CONTROLLER_EPOCH, f"{content!r} is not a number") from None
 
 
 def format_controller_epoch(epoch: int) -> bytes:
