@@ -430,22 +430,24 @@ def ask(path: Path, make: Callable[[int], Request], clock: Clock) -> Request:
     """Post a request, and wait until the run has accepted it in its journal.
 
     Raises InputError when no process executes the run, or it ended meanwhile; ExecutionError when its process is
-    stopped or gone, or did not answer in time. An unanswered request is void once another process resumes the run.
+    stopped or gone, or did not answer in time. A request is for the process that executes the run when it is stored:
+    whoever is told that this one is gone was not heard, and is not later.
     """
-    if not is_active(path):
-        found = status_or_problem(path)
-        if isinstance(found, UnreadableJournal):
-            raise InputError(f"no process executes run {path.stem}; see `kreassign status {path.stem}`")
-        refuse_if_over(path, "steer")
-        raise InputError(f"no process executes run {path.stem}; {_GO_ON.format(path.stem)}")
-    if (stopped := stopped_process_in(path.parent)) is not None:
-        raise ExecutionError(f"run {path.stem} was not asked: {_stopped(stopped)}, then ask again")
+    _refuse_unheard(path)
+    process: str | None = None
+
+    def make_for_process(number: int) -> Request:
+        nonlocal process
+        _refuse_unheard(path)
+        process = holding_process(path.parent)
+        return make(number)
+
     # The answer comes after the present events, so events before the latest snapshot need not be read.
     reader = JournalReader(path, next((one.position for one in stored_snapshots(path)), BEGINNING))
-    process = holding_process(path.parent)
-    request, deadline_s = post_request(path, make), clock.monotonic_s() + PATIENCE_S
+    request, deadline_s = post_request(path, make_for_process), clock.monotonic_s() + PATIENCE_S
     while True:
-        goes_on = is_active(path)
+        # Before the events: a process that is gone by then has written all of its own.
+        goes_on, is_same = is_active(path), holding_process(path.parent) == process
         # Matched by number: the run records the request by a clock of its own.
         taken_in = (event for event in reader.new_events() if isinstance(event, Request))
         if (heard := next((event for event in taken_in if event.request == request.request), None)) is not None:
@@ -453,10 +455,10 @@ def ask(path: Path, make: Callable[[int], Request], clock: Clock) -> Request:
         if not goes_on:
             refuse_if_over(path, "steer")
             raise ExecutionError(f"run {path.stem} was left before it got the request; {_GO_ON.format(path.stem)}")
-        if holding_process(path.parent) != process:
+        if not is_same:
             raise ExecutionError(
-                f"another process resumed run {path.stem} meanwhile, which may not have received the request; "
-                f"look at `kreassign status {path.stem}`, then ask again"
+                f"another process resumed run {path.stem} meanwhile, and does not get the request; look at "
+                f"`kreassign status {path.stem}`, then ask again"
             )
         if (stopped := stopped_process_in(path.parent)) is not None:
             raise ExecutionError(f"run {path.stem} has not received the request yet: {_stopped(stopped)}")
@@ -466,6 +468,18 @@ def ask(path: Path, make: Callable[[int], Request], clock: Clock) -> Request:
                 "to the cluster returns"
             )
         clock.sleep(ASK_EVERY_S)
+
+
+def _refuse_unheard(path: Path) -> None:
+    """Raise InputError or ExecutionError unless a process executes the run and is not stopped."""
+    if not is_active(path):
+        found = status_or_problem(path)
+        if isinstance(found, UnreadableJournal):
+            raise InputError(f"no process executes run {path.stem}; see `kreassign status {path.stem}`")
+        refuse_if_over(path, "steer")
+        raise InputError(f"no process executes run {path.stem}; {_GO_ON.format(path.stem)}")
+    if (stopped := stopped_process_in(path.parent)) is not None:
+        raise ExecutionError(f"run {path.stem} was not asked: {_stopped(stopped)}, then ask again")
 
 
 _GO_ON = "`kreassign resume {}` goes on with it"

@@ -103,6 +103,23 @@ def test_a_run_is_called_active_only_once_it_takes_requests(tmp_path: Path, monk
         assert found.result() == "run-1"
 
 
+def test_no_process_takes_up_a_request_that_was_stored_for_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever asked is told that the process is gone: the next one begins before the request is made, or voids it."""
+    monkeypatch.setattr(file, "LOCK_PATIENCE_S", 0.0)
+    path = written(tmp_path, WHOLE[0])
+
+    def resumed_meanwhile(number: int) -> HoldRequested:
+        with pytest.raises(JournalLocked):
+            Journal.resume(path, "cluster-1")
+        return HoldRequested(5, number)
+
+    post_request(path, resumed_meanwhile)
+    with Journal.resume(path, "cluster-1")[0] as journal:
+        assert journal.requests_after(0) == ()
+
+
 def test_a_lock_is_no_damage_whoever_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file, "LOCK_PATIENCE_S", 0.0)
     path = written(tmp_path, *WHOLE[:3])

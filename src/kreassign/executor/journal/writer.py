@@ -162,7 +162,8 @@ class Journal:
     ) -> tuple[Journal, tuple[Any, ...]]:
         """Open an existing journal; return it with all its events, or those after the one at `start`.
 
-        Raises JournalDamaged when it cannot be trusted, InputError for another cluster, or when a run is active.
+        Raises JournalDamaged when it cannot be trusted, JournalLocked while others write it, InputError for another
+        cluster, or when a run is active.
         """
         told = _told(f"the journal {path} cannot be opened", "Nothing was sent; see to the file and resume the run")
         with told, _held(path) as lock:
@@ -170,8 +171,13 @@ class Journal:
             path.chmod(FILE_MODE)
             reader = JournalReader(path, start, form)
             events = reader.new_events()
-            void = 0 if form.keeps_requests else _last_request(path, form)
-            lock.execute()  # Only now: a request that is posted to a run that is active must not be void.
+            with _storing_requests(path, form) as connection:
+                # At once for who posts: each request is for the process that executes the run then, and for no other.
+                void = 0 if form.keeps_requests else _last_request(connection)
+                with _told(
+                    f"the lock of {path} cannot be taken", "Nothing was sent; see to the file and resume the run"
+                ):
+                    lock.execute()
             return cls(path, lock, reader.position, void, form), events
 
     def keep_in(self, mirror: Mirror) -> None:
@@ -317,20 +323,25 @@ class Journal:
 def post_request(path: Path, make: Callable[[int], Any], form: Form = RUNS) -> Any:
     """Post a request to the run that writes this journal: `make` gets its number and returns the request.
 
-    It is on disk when this returns; an event shows that the run accepted it. Raises JournalDamaged, JournalLocked,
-    InputError.
+    It is on disk when this returns; an event shows that the run accepted it. No process begins to execute the run
+    between `make` and then; if `make` raises, nothing is stored. Raises JournalDamaged, JournalLocked, InputError.
     """
     refuse_shared_file_system(path.parent)
+    with _storing_requests(path, form) as connection:
+        number = _last_request(connection) + 1
+        request = make(number)
+        connection.execute("INSERT INTO requests VALUES (?, ?, ?)", (number, kind_of(request), event_to_json(request)))
+    return request
+
+
+@contextmanager
+def _storing_requests(path: Path, form: Form) -> Iterator[sqlite3.Connection]:
+    """Let nobody else store a request meanwhile. Raises JournalDamaged, JournalLocked, InputError."""
     with opened(path, mode="rw", form=form) as connection:
         connection.isolation_level = None
         connection.execute("BEGIN IMMEDIATE")
-        (last,) = connection.execute(_LAST_REQUEST).fetchone()
-        request = make(last + 1)
-        connection.execute(
-            "INSERT INTO requests VALUES (?, ?, ?)", (last + 1, kind_of(request), event_to_json(request))
-        )
+        yield connection
         connection.execute("COMMIT")
-    return request
 
 
 def set_aside(path: Path) -> Path:
@@ -355,10 +366,9 @@ def _renamed(path: Path, suffix: str) -> Path:
     return new
 
 
-def _last_request(path: Path, form: Form) -> int:
+def _last_request(connection: sqlite3.Connection) -> int:
     """Number of the latest request; 0 if there is none."""
-    with opened(path, form=form) as connection:
-        (last,) = connection.execute(_LAST_REQUEST).fetchone()
+    (last,) = connection.execute(_LAST_REQUEST).fetchone()
     return int(last)
 
 
