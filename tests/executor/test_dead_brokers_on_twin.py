@@ -1,4 +1,4 @@
-"""Throttles while a broker of the run is down, on a twin: nobody waits for it, and it is owed nothing in the end."""
+"""Throttles while a broker of the run is down, on a twin: nobody waits for it, nothing is left to restore."""
 
 from __future__ import annotations
 

@@ -1063,7 +1063,7 @@ class DyingBeforeTheRollback(VirtualRuns):
 
 
 @pytest.fixture
-def owed(tmp_path: Path) -> Operators:
+def undrained(tmp_path: Path) -> Operators:
     """Operators of a drain whose process died before the rollback that a guard had demanded."""
     operators = Operators(TwinRig(tmp_path, LISTS, brokers=7, size_bytes=40 * RATE))
     with pytest.raises(Killed):
@@ -1072,37 +1072,39 @@ def owed(tmp_path: Path) -> Operators:
     return operators
 
 
-def test_a_rollback_that_a_dead_process_owed_is_made_by_the_next(owed: Operators) -> None:
-    rig, runs, request = owed.rig, VirtualRuns(owed.rig), DecommissionRequest((3,))
-    shown = preview_decommission(rig.client, request, owed.context(), rig.transport)
+def test_a_rollback_that_a_dead_process_left_is_made_by_the_next(undrained: Operators) -> None:
+    rig, runs, request = undrained.rig, VirtualRuns(undrained.rig), DecommissionRequest((3,))
+    shown = preview_decommission(rig.client, request, undrained.context(), rig.transport)
     assert (shown.undone, shown.drain) == ("run-1", None)
-    say = owed.said.append
-    unasked = Decommissioning(rig.client, request, owed.context(), runs, rig.transport, say, is_agreed=False).go_on()
+    say = undrained.said.append
+    unasked = Decommissioning(
+        rig.client, request, undrained.context(), runs, rig.transport, say, is_agreed=False
+    ).go_on()
     assert (unasked.next_step, is_named(rig)) == (NOT_SHOWN, False)
-    found = owed.decommission(runs=runs).next_step
-    assert owed.said == ["roll back run run-1, which drains broker 3, as a guard demanded"]
+    found = undrained.decommission(runs=runs).next_step
+    assert undrained.said == ["roll back run run-1, which drains broker 3, as a guard demanded"]
     assert "run run-1, which drains broker 3, is done (a guard demanded its rollback: run " in str(found)
     assert rig.replicas == {number: tuple(replicas) for number, replicas in enumerate(LISTS)}
-    assert (owed.cordon, runs.ids) == (None, [])
-    assert owed.decommission().is_finished, "once more: it is drained"
+    assert (undrained.cordon, runs.ids) == (None, [])
+    assert undrained.decommission().is_finished, "once more: it is drained"
 
 
-def test_a_rollback_owed_to_a_dead_broker_does_not_keep_it_registered(owed: Operators) -> None:
-    owed.rig.let_reach_controllers()
-    owed.rig.twin.stop(3)
-    owed.rig.transport.sleep(30)
-    assert owed.decommission(unregisters=True).is_finished
-    assert owed.said[1] == "nothing of run run-1 can be rolled back now"
-    assert 3 not in owed.rig.twin.metadata.brokers
+def test_a_rollback_to_a_dead_broker_does_not_keep_it_registered(undrained: Operators) -> None:
+    undrained.rig.let_reach_controllers()
+    undrained.rig.twin.stop(3)
+    undrained.rig.transport.sleep(30)
+    assert undrained.decommission(unregisters=True).is_finished
+    assert undrained.said[1] == "nothing of run run-1 can be rolled back now"
+    assert 3 not in undrained.rig.twin.metadata.brokers
 
 
-def test_a_rollback_owed_of_lists_that_others_restored_is_not_made(owed: Operators) -> None:
-    close(owed, None)
+def test_a_rollback_of_lists_that_others_restored_is_not_made(undrained: Operators) -> None:
+    close(undrained, None)
     before = {tp(number): tuple(replicas) for number, replicas in enumerate(LISTS)}
-    owed.rig.client.alter_partition_reassignments(before).raise_if_any()
-    owed.rig.transport.sleep(60)
-    assert owed.decommission().is_finished
-    assert owed.said == ["cordon the log directories of broker 3", "drain broker 3: t-0, t-1"]
+    undrained.rig.client.alter_partition_reassignments(before).raise_if_any()
+    undrained.rig.transport.sleep(60)
+    assert undrained.decommission().is_finished
+    assert undrained.said == ["cordon the log directories of broker 3", "drain broker 3: t-0, t-1"]
 
 
 def test_a_drain_of_two_brokers_is_not_called_off_for_one_of_them(tmp_path: Path) -> None:

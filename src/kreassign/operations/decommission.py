@@ -306,8 +306,8 @@ def preview_decommission(
     ways = wanted.open_ways(found)
     resumed = interrupted_drains(context.state_dir, cluster_id, request.brokers)
     ahead = _drain_ahead(wanted, found)
-    owed = drain_to_undo(context.state_dir, cluster_id, request.brokers)
-    undone = owed.run_id if owed and _is_in_place(owed, found) else None
+    drain = drain_to_undo(context.state_dir, cluster_id, request.brokers)
+    undone = drain.run_id if drain and _is_in_place(drain, found) else None
     if resumed or undone or isinstance(step, Blocked | Finished) or ahead is None:
         return DecommissionPreview(step, ways, resumed, undone=undone)
     asked, started = _prepared_drain(client, request, step, ahead, context, clock)
@@ -419,7 +419,7 @@ class Decommissioning:
             self._steps.note(f"resume run {run_id}, which drains {listed_brokers(self._request.brokers)}")
             if blocked := self._after(self._runs.resume(run_id)):
                 return self._result(blocked)
-        if blocked := self._undo_owed(cluster_id):
+        if blocked := self._undo_left(cluster_id):
             return self._result(blocked)
         last: Step | None = None
         while True:
@@ -538,7 +538,7 @@ class Decommissioning:
 
     # --- steps --------------------------------------------------------------------------------------------------
 
-    def _undo_owed(self, cluster_id: str) -> Blocked | None:
+    def _undo_left(self, cluster_id: str) -> Blocked | None:
         """Roll back a drain of an earlier process that died before it did what a guard demanded."""
         drain = drain_to_undo(self._context.state_dir, cluster_id, self._request.brokers)
         if drain is None or not _is_in_place(drain, self._read()):

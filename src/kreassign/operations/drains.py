@@ -128,8 +128,8 @@ def drain_to_undo(state_dir: Path, cluster_id: str, brokers: Collection[int]) ->
     if latest is None:
         return None
     found = read_history(journal_path(state_dir, cluster_id, latest))
-    is_owed = found.wants_rollback and found.ended_ms is not None
-    return found if is_owed and latest not in _undone(state_dir, cluster_id) else None
+    is_due = found.wants_rollback and found.ended_ms is not None
+    return found if is_due and latest not in _undone(state_dir, cluster_id) else None
 
 
 def _undone(state_dir: Path, cluster_id: str) -> Iterator[str]:

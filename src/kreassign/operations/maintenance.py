@@ -151,7 +151,7 @@ class Maintenance:
     """Answers of Kafka to the cordon of brokers: None, or why it refuses. Each is asked for before the first change."""
     _staying: frozenset[int] = frozenset()
     """Brokers that the record had in maintenance, without a begun end."""
-    _ending: frozenset[int] = frozenset()
+    _leaving: frozenset[int] = frozenset()
     """Brokers whose maintenance had a begun end in the record."""
     _refusal: str = ""
     _lease: ExitStack = field(default_factory=ExitStack)
@@ -209,7 +209,7 @@ class Maintenance:
                     self.clock.sleep(self.context.poll_s)
                     continue
                 self._staying |= facts.record.staying.intersection(self.brokers)
-                self._ending |= facts.record.ending.intersection(self.brokers)
+                self._leaving |= facts.record.leaving.intersection(self.brokers)
                 if last is None:
                     self._check_permissions(due(facts))
                 # Steps that take turns, since others undo them, are not new.
@@ -230,7 +230,7 @@ class Maintenance:
             case Remember(brokers, cordoned) if not cordoned:
                 again, what = self._staying.intersection(brokers), "ended"
             case BeginEnd(brokers):
-                again, what = self._ending.intersection(brokers), "begun again"
+                again, what = self._leaving.intersection(brokers), "begun again"
             case _:
                 return ""
         if not again:

@@ -140,7 +140,7 @@ def test_verify_exits_by_whether_the_cluster_matches_plan_or_run(terminal: Termi
 
 
 def test_a_rate_of_a_run_that_is_there_again_after_its_end_is_found(terminal: Terminal) -> None:
-    """A late request of a process that was frozen, say: the run restored it and owes nothing any more."""
+    """A late request of a process that was frozen, say: the run restored it and has nothing more to restore."""
     options = ("--throttle", "100MB/s", "--measure-for", 0, "--poll-interval", 0.1, "--format", "json")
     ended = terminal.ask_cluster("run", "--yes", terminal.plan, *options)
     assert (ended.exit_code, json.loads(ended.stdout)["throttle_residue"]) == (0, []), ended.output

@@ -103,7 +103,7 @@ def test_a_run_is_called_active_only_once_it_takes_requests(tmp_path: Path, monk
         assert found.result() == "run-1"
 
 
-def test_no_process_takes_up_a_request_that_was_stored_for_another(
+def test_no_process_accepts_a_request_that_was_stored_for_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever asked is told that the process is gone: the next one begins before the request is made, or voids it."""

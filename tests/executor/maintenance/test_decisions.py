@@ -442,7 +442,7 @@ def test_a_broker_that_enters_while_it_leaves_is_recorded_as_staying(has_cordon:
     cluster = Cluster(has_cordon=has_cordon)
     way(cluster, next_to_enter, 3)
     cluster.take(next_to_exit(cluster.facts(3)))
-    assert cluster.record.ending == {3}
+    assert cluster.record.leaving == {3}
     assert kinds(way(cluster, next_to_enter, 3)) == [Remember, Finished]
     assert cluster.record.staying == {3}
     cluster.take(next_to_exit(cluster.facts(3)))

@@ -33,11 +33,11 @@ class Entered:
     since_ms: int
     by: str
     is_cordoned: bool
-    is_ending: bool = False
+    is_leaving: bool = False
 
     def __str__(self) -> str:
-        ending = ", and its end has begun" if self.is_ending else ""
-        return f"since {datetime.fromtimestamp(self.since_ms / 1000, tz=UTC):%Y-%m-%d %H:%M} UTC, by {self.by}{ending}"
+        leaving = ", and its end has begun" if self.is_leaving else ""
+        return f"since {datetime.fromtimestamp(self.since_ms / 1000, tz=UTC):%Y-%m-%d %H:%M} UTC, by {self.by}{leaving}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,20 +78,20 @@ class MaintenanceRecord:
         return self.at_ms != self.cluster_ms
 
     @property
-    def ending(self) -> frozenset[int]:
+    def leaving(self) -> frozenset[int]:
         """Brokers in maintenance whose end has begun."""
-        return frozenset(broker for broker, one in self.brokers.items() if one.is_ending)
+        return frozenset(broker for broker, one in self.brokers.items() if one.is_leaving)
 
     @property
     def staying(self) -> frozenset[int]:
         """Brokers in maintenance whose end has not begun."""
-        return frozenset(self.brokers).difference(self.ending)
+        return frozenset(self.brokers).difference(self.leaving)
 
     def entered(self, brokers: Collection[int], at_ms: int, by: str, cordoned: Collection[int]) -> MaintenanceRecord:
         """Add these brokers, some of which are cordoned now. Start and operator of earlier entries stay."""
         begun = {broker: self.brokers.get(broker, Entered(at_ms, by, is_cordoned=False)) for broker in brokers}
         new = {
-            broker: replace(one, is_cordoned=one.is_cordoned or broker in cordoned, is_ending=False)
+            broker: replace(one, is_cordoned=one.is_cordoned or broker in cordoned, is_leaving=False)
             for broker, one in begun.items()
         }
         return replace(self, at_ms=self._after(at_ms), brokers={**self.brokers, **new})
@@ -118,8 +118,8 @@ class MaintenanceRecord:
 
         So a command that enters them sees it, and one that ends them sees that they were entered again.
         """
-        ending = {broker: replace(self.brokers[broker], is_ending=True) for broker in brokers}
-        return replace(self, at_ms=self._after(at_ms), brokers={**self.brokers, **ending})
+        leaving = {broker: replace(self.brokers[broker], is_leaving=True) for broker in brokers}
+        return replace(self, at_ms=self._after(at_ms), brokers={**self.brokers, **leaving})
 
     def uncordoned(self, brokers: Collection[int], at_ms: int) -> MaintenanceRecord:
         """Record that the cordon of these brokers is over: a later one is not that of their maintenance."""
@@ -157,7 +157,8 @@ class MaintenanceRecord:
 def format_record(record: MaintenanceRecord) -> str:
     """A record as JSON."""
     brokers = [
-        [broker, one.since_ms, one.by, one.is_cordoned, one.is_ending] for broker, one in sorted(record.brokers.items())
+        [broker, one.since_ms, one.by, one.is_cordoned, one.is_leaving]
+        for broker, one in sorted(record.brokers.items())
     ]
     orders: dict[tuple[str, str | None], list[list[object]]] = {}
     for (topic, partition), order in sorted(record.orders.items()):
@@ -191,8 +192,8 @@ def parse_record(text: str) -> MaintenanceRecord:
         return MaintenanceRecord(
             _whole(at_ms, LAST_MS),
             {
-                _whole(broker): Entered(_whole(since, LAST_MS), str(by), bool(cordoned), bool(ending))
-                for broker, since, by, cordoned, ending in brokers
+                _whole(broker): Entered(_whole(since, LAST_MS), str(by), bool(cordoned), bool(leaving))
+                for broker, since, by, cordoned, leaving in brokers
             },
             {
                 TopicPartition(topic, _whole(number)): _reordering(topic_id, *lists)
