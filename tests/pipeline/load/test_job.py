@@ -208,7 +208,7 @@ def test_the_counts_of_every_load_add_up_and_say_how_rows_were_treated(spark: Sp
     assert {
         name: counts[name] for name in ("clusters", "brokers", "log_dirs", "partitions", "replicas", "samples")
     } == {
-        "clusters": (1, 0, 0),
+        "clusters": (1, 0, 1),
         "brokers": (3, 0, 3),
         "log_dirs": (4, 2, 4),
         "partitions": (2, 0, 2),
@@ -220,6 +220,7 @@ def test_the_counts_of_every_load_add_up_and_say_how_rows_were_treated(spark: Sp
     assert {row["load_ms"] for row in rows} == {now_ms}
     told_why = {(row["table_name"], row["treatment"], row["reason"]): row["row_count"] for row in rows}
     assert {key: count for key, count in told_why.items() if key[1] != "good"} == {
+        ("clusters", "late", "another row has the same key"): 1,
         ("brokers", "late", "another row has the same key"): 3,
         ("log_dirs", "late", "another row has the same key"): 4,
         ("log_dirs", "quarantined", "total_bytes is negative"): 1,
@@ -458,28 +459,35 @@ def kept_of(spark: SparkSession) -> int:
     return int(spark.sparkContext._jsc.getPersistentRDDs().size())
 
 
-def test_a_snapshot_of_the_future_is_told_and_the_former_used(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_snapshot_of_an_absurd_time_is_told_and_the_former_used(spark: SparkSession, tmp_path: Path) -> None:
     fill(tmp_path)
     now_ms = TAKEN_MS + 60_000
-    ahead = replace(observation(), taken_ms=now_ms + 30 * 86_400_000)
-    for table, rows in snapshot_tables(ahead):
-        write_rows(tmp_path, table, rows, file_stem=ahead.snapshot_id)
+    ahead, lost = (replace(observation(), taken_ms=at) for at in (now_ms + 30 * 86_400_000, 86_400_000))
+    for absurd in (ahead, lost):
+        for table, rows in snapshot_tables(absurd):
+            write_rows(tmp_path, table, rows, file_stem=absurd.snapshot_id)
     told: dict[str, StepCount] = {}
     run_load(spark, tmp_path, lambda step: told.update({step.table.name: step}), now_ms=now_ms)
-    assert str(told["clusters"]) == "clusters: 2 rows, 1 bad (see table quarantine)"
-    (bad,) = [row for row in read_rows(tmp_path, QUARANTINE) if row["table_name"] == "clusters"]
-    assert (bad["reason"], json.loads(bad["row_json"])["snapshot_id"]) == (
-        "taken_ms is more than an hour ahead of the load",
-        ahead.snapshot_id,
-    )
+    assert str(told["clusters"]) == "clusters: 1 row, 2 bad (see table quarantine)"
+    bad = [row for row in read_rows(tmp_path, QUARANTINE) if row["table_name"] == "clusters"]
+    assert {row["reason"]: json.loads(row["row_json"])["snapshot_id"] for row in bad} == {
+        "taken_ms is more than an hour ahead of the load": ahead.snapshot_id,
+        "taken_ms is before 2011": lost.snapshot_id,
+    }
     assert {row["snapshot_id"] for row in read_rows(tmp_path, PLAN_INPUTS)} == {observation().snapshot_id}
+
+    assert compact(tmp_path, CLUSTERS) == 1
+    run_load(spark, tmp_path, lambda step: told.update({step.table.name: step}), now_ms=now_ms + 1)
+    assert str(told["clusters"]) == "clusters: 1 row, 2 bad (see table quarantine)", (
+        "the files are others, not the rows"
+    )
 
     # Without any other one there is nothing to plan for, and that is what is wrong.
     for file in (tmp_path / "clusters").rglob("*.parquet"):
         if not file.name.startswith(ahead.snapshot_id):
             file.unlink()
     with pytest.raises(DataError, match=r"table clusters in .* has no good row \(1 bad, see table quarantine\)"):
-        run_load(spark, tmp_path, lambda _: None, now_ms=now_ms + 1)
+        run_load(spark, tmp_path, lambda _: None, now_ms=now_ms + 2)
 
 
 def test_a_table_without_any_file_that_can_be_read_says_why(spark: SparkSession, tmp_path: Path) -> None:

@@ -11,12 +11,15 @@ from pyspark.sql import SparkSession
 
 from kreassign.pipeline.load.checks import NEVER_MS
 from kreassign.pipeline.load.latest_snapshots import files_to_read, latest_snapshots, may_be_newer
+from kreassign.pipeline.load.rules import AHEAD_MS, NO_KAFKA_BEFORE_MS
 from kreassign.pipeline.tables.delta import DataFile
 from kreassign.pipeline.tables.parquet import read_rows, write_rows
 from kreassign.pipeline.tables.schemas import LOG_DIRS, REPLICAS
 from tests.pipeline.clusters import fill, observation
 
 pytestmark = pytest.mark.spark
+DAY_MS = 86_400_000
+NOW_MS = NO_KAFKA_BEFORE_MS + DAY_MS
 
 
 def directories(spark: SparkSession, data: Path) -> list[tuple[int, str]]:
@@ -48,11 +51,10 @@ def test_a_strange_file_beside_the_replicas_costs_no_snapshot(spark: SparkSessio
 
 
 def a_file(number: int, low: str, high: str, *, taken_ms: int | None = None) -> DataFile:
-    """A file of one snapshot, or one into which those of several were merged."""
-    at = taken_ms or number
-    return DataFile(
-        f"{number}.parquet", 1, 1, None, {"cluster_id": low, "taken_ms": number}, {"cluster_id": high, "taken_ms": at}
-    )
+    """A file of one snapshot, or one into which those of several were merged; times are ms since 2011."""
+    begin_ms, end_ms = (NO_KAFKA_BEFORE_MS + at for at in (number, number if taken_ms is None else taken_ms))
+    lows, highs = {"cluster_id": low, "taken_ms": begin_ms}, {"cluster_id": high, "taken_ms": end_ms}
+    return DataFile(f"{number}.parquet", 1, 1, None, lows, highs)
 
 
 def paths(files: Iterable[DataFile]) -> list[str]:
@@ -61,22 +63,30 @@ def paths(files: Iterable[DataFile]) -> list[str]:
 
 def test_of_a_thousand_snapshots_only_the_newest_of_each_cluster_is_read() -> None:
     files = [a_file(number, cluster, cluster) for number, cluster in enumerate(["c.1", "c.2"] * 500)]
-    assert paths(files_to_read(files, (), 1)) == ["999.parquet", "998.parquet"]
-    assert paths(files_to_read(files[:-2], {"c.2"}, 2)) == ["996.parquet", "994.parquet"]
-    assert files_to_read(files, {"c.1", "c.2"}, 1) == []
+    assert paths(files_to_read(files, (), 1, NOW_MS)) == ["999.parquet", "998.parquet"]
+    assert paths(files_to_read(files[:-2], {"c.2"}, 2, NOW_MS)) == ["996.parquet", "994.parquet"]
+    assert files_to_read(files, {"c.1", "c.2"}, 1, NOW_MS) == []
 
 
 def test_a_file_of_several_clusters_or_of_unknown_ones_is_always_read() -> None:
     several, one = a_file(1, "c.1", "c.3"), a_file(2, "c.1", "c.1")
     unknown = DataFile("unknown.parquet", 1, 1, None, {}, {})
-    assert paths(files_to_read([one, several, unknown], {"c.1"}, 1)) == ["unknown.parquet", "1.parquet"]
+    assert paths(files_to_read([one, several, unknown], {"c.1"}, 1, NOW_MS)) == ["unknown.parquet", "1.parquet"]
+
+
+def test_a_file_with_a_row_of_an_absurd_time_is_always_read() -> None:
+    lost, merged = a_file(-1, "c.1", "c.1"), a_file(-2, "c.1", "c.1", taken_ms=5)
+    latest, ahead = (a_file(number, "c.1", "c.1") for number in (DAY_MS + AHEAD_MS, DAY_MS + AHEAD_MS + 1))
+    files = [lost, merged, a_file(0, "c.1", "c.1"), latest, ahead]
+    assert paths(files_to_read(files, {"c.1"}, 1, NOW_MS)) == paths([ahead, merged, lost])
+    assert paths(files_to_read(files, (), 1, NOW_MS)) == paths([ahead, latest, merged, lost])
 
 
 def test_a_snapshot_is_the_newest_only_if_no_file_may_have_another() -> None:
     merged = a_file(10, "c.1", "c.1", taken_ms=20)
-    assert may_be_newer([merged], "c.1", 19)
-    assert not may_be_newer([merged], "c.1", 20)
-    assert not may_be_newer([merged], "c.2", 5)
+    assert may_be_newer([merged], "c.1", NO_KAFKA_BEFORE_MS + 19)
+    assert not may_be_newer([merged], "c.1", NO_KAFKA_BEFORE_MS + 20)
+    assert not may_be_newer([merged], "c.2", NO_KAFKA_BEFORE_MS + 5)
     assert may_be_newer([DataFile("unknown.parquet", 1, 1, None, {}, {})], "c.1", 20)
 
 

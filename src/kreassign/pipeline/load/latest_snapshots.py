@@ -1,8 +1,9 @@
 """The latest snapshot of each cluster on Spark: its id, and its rows with the results of the checks.
 
 A snapshot exists once table `clusters` has its row. Of that table only files are read that may have the newest usable
-row of a cluster, of the others only the files of the chosen snapshots. A load needs partitions and replicas: if one of
-their files is unreadable, the snapshot before is used. Brokers and log directories are checked if present.
+row of a cluster, or a row of an absurd time, of the others only the files of the chosen snapshots. Good rows count if
+they are of chosen snapshots. A load needs partitions and replicas: if one of their files is unreadable, the snapshot
+before is used. Brokers and log directories are checked if present.
 """
 
 from __future__ import annotations
@@ -91,15 +92,15 @@ def latest_snapshots(spark: SparkSession, data_dir: DataDir, now_ms: int) -> Sna
         table: {str(each.file): each for each in parquet.strange_files(log)} for table, log in logs.items()
     }
     chosen: dict[str, str] = {}
-    files: dict[schemas.Table, dict[str, DataFile]] = {table: {} for table in logs if table is not schemas.CLUSTERS}
-    log, names, read, size = logs[schemas.CLUSTERS], set[tuple[str, int, str]](), list[DataFile](), 1
+    files: dict[schemas.Table, dict[str, DataFile]] = {table: {} for table in logs}
+    log, names, size = logs[schemas.CLUSTERS], set[tuple[str, int, str]](), 1
     waiting = log.files()
-    while batch := files_to_read(waiting, chosen, size):
+    while batch := files_to_read(waiting, chosen, size, now_ms):
         taken = {file.path for file in batch}
         waiting = [file for file in waiting if file.path not in taken]
         usable, unusable = parquet.readable_files(log, batch)
         skipped[schemas.CLUSTERS].update({str(each.file): each for each in unusable})
-        read += usable
+        files[schemas.CLUSTERS].update({file.path: file for file in usable})
         names |= _names(checks.screen(schemas.CLUSTERS, spark_io.rows_of(spark, log, usable), now_ms))
         for name in sorted(names, reverse=True):
             cluster_id, taken_ms, snapshot_id = name
@@ -112,12 +113,14 @@ def latest_snapshots(spark: SparkSession, data_dir: DataDir, now_ms: int) -> Sna
                 for table, of_table in found.items():
                     files[table].update({file.path: file for file in of_table})
         size *= 2
-    if not read:
+    if not files[schemas.CLUSTERS]:
         spark_io.some_usable(log, log.files())
-    judged = {schemas.CLUSTERS: checks.screen(schemas.CLUSTERS, spark_io.rows_of(spark, log, read), now_ms)}
-    for table, chosen_files in files.items():
-        rows = spark_io.rows_of(spark, logs[table], list(chosen_files.values()))
-        judged[table] = checks.screen(table, rows.where(sql.col("snapshot_id").isin(*chosen.values())), now_ms)
+    judged = {}
+    is_chosen = sql.col("snapshot_id").isin(*chosen.values())
+    for table, files_of_table in files.items():
+        rows = checks.screen(table, spark_io.rows_of(spark, logs[table], list(files_of_table.values())), now_ms).judged
+        counts = is_chosen | checks.is_bad() if table is schemas.CLUSTERS else is_chosen
+        judged[table] = checks.Screened(table, rows.where(counts))
     return Snapshots(
         judged,
         {table: part.with_unique_keys() for table, part in judged.items()},
@@ -126,21 +129,28 @@ def latest_snapshots(spark: SparkSession, data_dir: DataDir, now_ms: int) -> Sna
     )
 
 
-def files_to_read(waiting: Sequence[DataFile], chosen: Collection[str], size: int) -> list[DataFile]:
+def files_to_read(waiting: Sequence[DataFile], chosen: Collection[str], size: int, now_ms: int) -> list[DataFile]:
     """The newest files of table `clusters`, `size` of each cluster without a chosen snapshot.
 
-    Which clusters a file of several has is not known from the log: such files are all read.
+    Which clusters a file of several has is not known from the log: such files are all read. So are files that may have
+    a row of an absurd time, which is to be quarantined.
     """
     found: list[DataFile] = []
     counts = Counter[str]()
     for file in sorted(waiting, key=_latest_ms, reverse=True):
         cluster_id = file.lows.get("cluster_id")
-        if cluster_id is None or cluster_id != file.highs.get("cluster_id"):
+        if cluster_id is None or cluster_id != file.highs.get("cluster_id") or _may_be_absurd(file, now_ms):
             found.append(file)
         elif cluster_id not in chosen and counts[cluster_id] < size:
             counts[cluster_id] += 1
             found.append(file)
     return found
+
+
+def _may_be_absurd(file: DataFile, now_ms: int) -> bool:
+    return file.may_be_within("taken_ms", None, rules.NO_KAFKA_BEFORE_MS) or file.may_be_within(
+        "taken_ms", now_ms + rules.AHEAD_MS + 1, None
+    )
 
 
 def may_be_newer(files: Iterable[DataFile], cluster_id: str, taken_ms: int) -> bool:
@@ -167,8 +177,6 @@ def _files_of_snapshot(
     """The snapshot's files by table; None if partitions or replicas are unreadable, so that an older one is used."""
     found, is_whole = {}, True
     for table, log in logs.items():
-        if table is schemas.CLUSTERS:
-            continue
         usable, unusable = parquet.readable_files(log, log.files({"snapshot_id": snapshot_id}))
         skipped[table].update({str(each.file): each for each in unusable})
         found[table] = usable
