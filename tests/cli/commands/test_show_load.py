@@ -90,6 +90,31 @@ def test_a_line_says_what_was_not_measured_and_what_it_needs(tmp_path: Path) -> 
     assert " size - 0 " in said, "an unknown size is not 0 B"
 
 
+def test_an_unknown_rate_says_what_its_coverage_needs(tmp_path: Path) -> None:
+    fill(
+        tmp_path,
+        [
+            load_row("t", number, size_bytes=1, coverage=coverage)
+            for number, coverage in enumerate(("no samples", "one sample", "reset", "no size", "no size"))
+        ],
+    )
+    lines = show(tmp_path).stdout.splitlines()
+    assert [line for line in lines if line.startswith("  write rate of")] == [
+        "  write rate of 2 of 5 partitions (needs two samples of each)",
+        "  write rate of 1 of 5 partitions (needs two samples since its log was reset)",
+        "  write rate of 2 of 5 partitions (needs a sample with records and their size)",
+    ]
+
+
+def test_an_unknown_disk_needs_the_snapshot_rather_than_metrics(tmp_path: Path) -> None:
+    measured = dict.fromkeys(
+        ("bytes_in_per_s", "bytes_out_per_s", "cpu_share", "peak_cpu_share", "cpu_capacity_bytes_per_s"), 0.5
+    )
+    fill(tmp_path, [load_row("t", 0, 1.0)], broker_loads=[row(BROKER_LOADS, **measured, cluster_id="c.1", broker=1)])
+    (line,) = [line for line in show(tmp_path).stdout.splitlines() if "of some brokers" in line]
+    assert line == "  disk of some brokers (needs the size of each log directory in the snapshot)"
+
+
 def test_no_such_line_is_shown_where_all_was_measured(tmp_path: Path) -> None:
     known = {"size_bytes": 1, "p95_write_bytes_per_s": 1.0, "peak_hour": 3, "peak_write_bytes_per_s": 1.0}
     fill(tmp_path, [load_row("t", 0, 1.0, **known)])

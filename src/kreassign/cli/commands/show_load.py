@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -129,14 +130,27 @@ def _windows(windows: tuple[MeasuredHour, ...]) -> str:
     return f"{said}; of that from {format_time(least.hour_ms)} {least.measured_share:.0%}"
 
 
+_NEEDS_OF_A_RATE = {
+    "no samples": "two samples of each",
+    "one sample": "two samples of each",
+    "reset": "two samples since its log was reset",
+    "no size": "a sample with records and their size",
+}
+"""Needs of partitions without a rate, by their coverage."""
+
+
 def _unmeasured(found: LoadSummary) -> Iterator[str]:
     """Figures that are unknown, of what, and what they would need."""
     totals, ahead = found.totals, found.outlook
-    unknown = {
-        "write rate": (totals.partition_count - totals.known_rate_count, "two samples of each"),
-        "size": (totals.partition_count - totals.known_size_count, "an answer of a broker that has a replica"),
-    }
-    for figure, (count, need) in unknown.items():
+    rates = Counter[str]()
+    for coverage, need in _NEEDS_OF_A_RATE.items():
+        rates[need] += found.coverage.get(coverage, 0)
+    unsized = totals.partition_count - totals.known_size_count
+    unknown = (
+        *(("write rate", count, need) for need, count in rates.items()),
+        ("size", unsized, "an answer of a broker that has a replica"),
+    )
+    for figure, count, need in unknown:
         if count:
             yield f"{figure} of {format_count(count)} of {counted(totals.partition_count, 'partition')} (needs {need})"
     rated = [one for one in {*found.busiest, *found.largest} if one.write_bytes_per_s is not None]
@@ -153,8 +167,10 @@ def _unmeasured(found: LoadSummary) -> Iterator[str]:
         for title, name in _OF_BROKERS.items()
         if any(getattr(one, name) is None for one in found.measured_brokers)
     ]
-    if missing:
-        yield f"{', '.join(missing)} of some brokers (needs their metrics)"
+    if measured := [title for title in missing if title != _DISK]:
+        yield f"{', '.join(measured)} of some brokers (needs their metrics)"
+    if _DISK in missing:
+        yield f"{_DISK} of some brokers (needs the size of each log directory in the snapshot)"
 
 
 def _counted(counts: Mapping[str, int]) -> str:
@@ -190,13 +206,14 @@ def _topics(title: str, topics: Iterable[TopicLoad]) -> Table:
     return text_table([*names(title), *figures("write rate", "size", "partitions with a rate")], rows)
 
 
+_DISK = "disk"
 _OF_BROKERS = {
     "in": "bytes_in_per_s",
     "out": "bytes_out_per_s",
     "cpu": "cpu_share",
     "at most": "peak_cpu_share",
     "cpu full at": "cpu_capacity_bytes_per_s",
-    "disk": "disk_bytes",
+    _DISK: "disk_bytes",
 }
 """Columns of brokers, and their figures."""
 
