@@ -64,7 +64,7 @@ WEEK_S = 7 * 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class LoadTotals:
-    """Totals of a cluster; sums are over known figures, `known_rate_count` partitions have a rate.
+    """Totals of a cluster; sums are over known figures and None without any; `known_rate_count` partitions have a rate.
 
     `size_bytes` counts each partition once, `replica_bytes` every replica. `recent_write_bytes_per_s` is of the last
     seven days, or of the samples of `sampled_s` seconds if there are no more: the longest span of any partition.
@@ -74,7 +74,7 @@ class LoadTotals:
     topic_count: int
     known_size_count: int
     known_rate_count: int
-    size_bytes: float
+    size_bytes: float | None
     replica_bytes: float | None
     write_bytes_per_s: float | None
     recent_write_bytes_per_s: float | None

@@ -115,6 +115,17 @@ def test_an_unknown_disk_needs_the_snapshot_rather_than_metrics(tmp_path: Path) 
     assert line == "  disk of some brokers (needs the size of each log directory in the snapshot)"
 
 
+def test_an_unknown_total_size_is_nowhere_shown_as_0(tmp_path: Path) -> None:
+    fill(tmp_path, [load_row("t", 0, 1.0, size_bytes=MB)], load_ms=TAKEN_MS)
+    fill(tmp_path, [load_row("t", 0, 1.0)], load_ms=TAKEN_MS + DAY_MS)
+    assert "partitions +0 (+0.0%), size -, write rate" in show(tmp_path).stdout
+    (cluster,) = json.loads(show(tmp_path, "--format", "json").stdout)["clusters"]
+    assert (cluster["before"]["totals"]["size_bytes"], cluster["totals"]["size_bytes"]) == (MB, None)
+    words = Page(load_page(tmp_path)).words
+    assert " Size - Write rate" in words
+    assert "2025-11-04 10:00:00 UTC: size -, write rate" in words
+
+
 def test_no_such_line_is_shown_where_all_was_measured(tmp_path: Path) -> None:
     known = {"size_bytes": 1, "p95_write_bytes_per_s": 1.0, "peak_hour": 3, "peak_write_bytes_per_s": 1.0}
     fill(tmp_path, [load_row("t", 0, 1.0, **known)])

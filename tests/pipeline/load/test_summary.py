@@ -110,7 +110,7 @@ def test_a_doubt_is_told_with_the_figure_that_decided(verdict: str, coverage: st
 def test_a_load_without_knowledge_makes_every_partition_doubtful(tmp_path: Path) -> None:
     fill(tmp_path, [load_row("t", number) for number in range(3)])
     found = the_summary(tmp_path)
-    assert (found.totals.size_bytes, found.totals.write_bytes_per_s, found.totals.replica_bytes) == (0, None, None)
+    assert (found.totals.size_bytes, found.totals.write_bytes_per_s, found.totals.replica_bytes) == (None, None, None)
     assert found.outlook is None
     assert found.busiest + found.largest == ()
     assert found.busiest_topics + found.largest_topics == ()

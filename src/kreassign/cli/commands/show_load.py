@@ -94,7 +94,7 @@ def _totals(found: LoadSummary) -> Table:
     counts = (format_count(totals.known_size_count), format_count(totals.known_rate_count))
     replicas = [] if totals.replica_bytes is None else [("replicas", format_bytes(totals.replica_bytes))]
     recent = {} if totals.recent_write_bytes_per_s is None else {totals.recent: totals.recent_write_bytes_per_s}
-    sizes = (format_bytes(totals.size_bytes if totals.known_size_count else None), *("" for _ in recent))
+    sizes = (format_bytes(totals.size_bytes), *("" for _ in recent))
     rates = map(format_rate, (totals.write_bytes_per_s, *recent.values()))
     rows = (
         ("size", *sizes, *_expected(found, size, format_bytes), counts[0]),

@@ -211,7 +211,7 @@ def totals(where: Where, loads: LoadColumns) -> load.LoadTotals:
         topic_count=len(loads.topic_names),
         known_size_count=int((~np.isnan(size)).sum()),
         known_rate_count=int((~np.isnan(rate)).sum()),
-        size_bytes=float(np.nansum(size)),
+        size_bytes=_sum(size),
         replica_bytes=_replica_bytes(where, {"cluster_id": loads.cluster_id}),
         write_bytes_per_s=_sum(rate),
         recent_write_bytes_per_s=_sum(loads.figures["recent_write_bytes_per_s"]),
