@@ -43,10 +43,10 @@ from kreassign.operations.decommission import (
     cancel_decommission,
     preview_decommission,
     uncordon_drained,
-    undone_drain,
     undone_if_wanted,
 )
 from kreassign.operations.doctor import diagnose_cluster
+from kreassign.operations.drains import demanded_rollbacks
 from kreassign.operations.maintenance import Way, maintain
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.rollback import plan_rollback
@@ -124,10 +124,6 @@ class VirtualRuns:
     def resume(self, run_id: str) -> RunHistory:
         self.rig.listener = None
         return self.rig.resume(run_id)
-
-    def undo(self, run: RunHistory) -> RunHistory | None:
-        context = RunContext(self.rig.state_dir, 5.0, warn=lambda _: None)
-        return undone_drain(self.rig.client, run, (3,), context, lambda _: None, self.rig.transport)
 
 
 class Operators:
@@ -1072,39 +1068,69 @@ def undrained(tmp_path: Path) -> Operators:
     return operators
 
 
-def test_a_rollback_that_a_dead_process_left_is_made_by_the_next(undrained: Operators) -> None:
-    rig, runs, request = undrained.rig, VirtualRuns(undrained.rig), DecommissionRequest((3,))
-    shown = preview_decommission(rig.client, request, undrained.context(), rig.transport)
-    assert (shown.undone, shown.drain) == ("run-1", None)
-    say = undrained.said.append
-    unasked = Decommissioning(
-        rig.client, request, undrained.context(), runs, rig.transport, say, is_agreed=False
-    ).go_on()
-    assert (unasked.next_step, is_named(rig)) == (NOT_SHOWN, False)
-    found = undrained.decommission(runs=runs).next_step
-    assert undrained.said == ["roll back run run-1, which drains broker 3, as a guard demanded"]
-    assert "run run-1, which drains broker 3, is done (a guard demanded its rollback: run " in str(found)
-    assert rig.replicas == {number: tuple(replicas) for number, replicas in enumerate(LISTS)}
-    assert (undrained.cordon, runs.ids) == (None, [])
-    assert undrained.decommission().is_finished, "once more: it is drained"
+DEMANDED = (
+    "a guard demanded the rollback of run run-1, and its process ended before that was made: "
+    "`kreassign rollback run-1` makes it, or says what is in its way"
+)
 
 
-def test_a_rollback_to_a_dead_broker_does_not_keep_it_registered(undrained: Operators) -> None:
+def demanded(operators: Operators) -> tuple[str, ...]:
+    """Drains of which a preview says that their rollback was demanded and not made."""
+    request, context = DecommissionRequest((3,)), operators.context()
+    return preview_decommission(operators.rig.client, request, context, operators.rig.transport).demanded_rollbacks
+
+
+def move_lists_back(operators: Operators) -> None:
+    """Others open the broker and restore all lists."""
+    close(operators, None)
+    before = {tp(number): tuple(replicas) for number, replicas in enumerate(LISTS)}
+    operators.rig.client.alter_partition_reassignments(before).raise_if_any()
+    operators.rig.transport.sleep(60)
+
+
+def test_a_rollback_that_a_dead_process_left_is_told_and_not_made(undrained: Operators) -> None:
+    lists, runs = dict(undrained.rig.replicas), VirtualRuns(undrained.rig)
+    assert demanded(undrained) == ("run-1",)
+    assert undrained.decommission(runs=runs).is_finished
+    assert (undrained.warnings, undrained.said) == ([DEMANDED], [])
+    assert (undrained.rig.replicas, undrained.cordon, runs.ids) == (lists, "*", [])
+
+
+def test_a_demanded_rollback_keeps_no_dead_broker_registered(undrained: Operators) -> None:
     undrained.rig.let_reach_controllers()
     undrained.rig.twin.stop(3)
     undrained.rig.transport.sleep(30)
     assert undrained.decommission(unregisters=True).is_finished
-    assert undrained.said[1] == "nothing of run run-1 can be rolled back now"
+    assert undrained.warnings == [DEMANDED]
     assert 3 not in undrained.rig.twin.metadata.brokers
 
 
-def test_a_rollback_of_lists_that_others_restored_is_not_made(undrained: Operators) -> None:
-    close(undrained, None)
-    before = {tp(number): tuple(replicas) for number, replicas in enumerate(LISTS)}
-    undrained.rig.client.alter_partition_reassignments(before).raise_if_any()
-    undrained.rig.transport.sleep(60)
+def test_a_demanded_rollback_is_not_told_of_lists_that_others_restored(undrained: Operators) -> None:
+    move_lists_back(undrained)
+    assert demanded(undrained) == ()
     assert undrained.decommission().is_finished
-    assert undrained.said == ["cordon the log directories of broker 3", "drain broker 3: t-0, t-1"]
+    assert demanded(undrained) == (), "the lists are those of the next drain now"
+    assert undrained.warnings == []
+
+
+def test_a_demanded_rollback_is_told_until_a_move_of_it_was_submitted(undrained: Operators) -> None:
+    rig = undrained.rig
+    close(undrained, None)
+    # The other partition stays as the drain left it.
+    started = replace(rig.prepared({0: tuple(LISTS[0])}), undoes="run-1")
+    Journal.create(rig.state_dir, replace(started, run_id="run-2")).close()
+    assert demanded(undrained) == ("run-1",)
+    kill_while_moving(rig, replace(started, run_id="run-3"))
+    assert demanded(undrained) == ()
+
+
+def test_a_demanded_rollback_is_told_of_lists_that_cannot_be_read(undrained: Operators) -> None:
+    move_lists_back(undrained)
+    odd = OddPort(undrained.rig.client)
+    odd.answer_always("describe_topics", refused(TOPIC_AUTHORIZATION_FAILED))
+    folder, cluster_id = undrained.rig.state_dir, undrained.rig.twin.cluster_id
+    assert demanded_rollbacks(cast(AdminClient, odd), folder, cluster_id, (3,)) == ("run-1",)
+    assert demanded(undrained) == ()
 
 
 def test_a_drain_of_two_brokers_is_not_called_off_for_one_of_them(tmp_path: Path) -> None:

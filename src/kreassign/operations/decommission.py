@@ -37,7 +37,7 @@ from kreassign.executor.cluster.changes import is_final
 from kreassign.executor.cluster.port import confirmed_writes
 from kreassign.executor.decommission import Decommission, Drain, Step, Unregister
 from kreassign.executor.events import PlannedMove, RunStarted
-from kreassign.executor.history.run_history import Present, UnreadableJournal, left_behind, rollback_plan
+from kreassign.executor.history.run_history import UnreadableJournal, left_behind
 from kreassign.executor.journal import active_run
 from kreassign.executor.maintenance.record import is_record_denied
 from kreassign.executor.preview import RunPreview
@@ -68,8 +68,9 @@ from kreassign.operations.broker_changes import (
 from kreassign.operations.connect import Tell, tell_nobody
 from kreassign.operations.drains import (
     decommissioned_here,
+    demand_sentence,
+    demanded_rollbacks,
     drain_plan,
-    drain_to_undo,
     drains_of,
     interrupted_drains,
     refuse_shared_drains,
@@ -93,7 +94,6 @@ NO_POLICY = PlanPolicy()
 SHOWN_REASONS = 3
 BRIEF_S = 300.0
 """How long a broker may take to delete a replica."""
-DEMANDED = "a guard demanded its rollback"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +148,6 @@ class RunsOfSteps(Protocol):
     def resume(self, run_id: str) -> RunHistory:
         """Resume an interrupted run."""
 
-    def undo(self, run: RunHistory) -> RunHistory | None:
-        """Roll back a drain; None if nothing of it can go back now."""
-
 
 @dataclass(frozen=True, slots=True)
 class JournalledRuns:
@@ -174,10 +171,6 @@ class JournalledRuns:
         )
         return self._settled(resumed)
 
-    def undo(self, run: RunHistory) -> RunHistory | None:
-        """Roll back a drain that is done, of which a guard demanded that."""
-        return undone_drain(self.client, run, self.request.brokers, self.context, self.tell)
-
     def _settled(self, found: RunHistory) -> RunHistory:
         return undone_if_wanted(self.client, found, self.request.brokers, self.context, self.tell)
 
@@ -190,38 +183,20 @@ def undone_if_wanted(
     tell: Tell,
     clock: Clock = SYSTEM_CLOCK,
 ) -> RunHistory:
-    """The run of a drain, rolled back if a guard demanded that, with a sentence about its rollback."""
-    if not (found.wants_rollback and found.ended_ms is not None):
-        return found
-    undone = undone_drain(client, found, brokers, context, tell, clock)
-    return undone or _with_rollback(found, f"{DEMANDED}: nothing was left to roll back")
-
-
-def undone_drain(
-    client: AdminClient,
-    found: RunHistory,
-    brokers: tuple[int, ...],
-    context: RunContext,
-    tell: Tell,
-    clock: Clock = SYSTEM_CLOCK,
-) -> RunHistory | None:
-    """The run of a drain, rolled back, with a sentence about its rollback; None if nothing of it can go back.
+    """The run of a drain, rolled back if a guard demanded that, with a sentence about its rollback.
 
     An error of the cluster is no reason to go on: the drain would be made once more.
     """
+    if not (found.wants_rollback and found.ended_ms is not None):
+        return found
     try:
         uncordon_drained(client, brokers, context, tell, clock)
         undone = roll_back(client, RollbackRequest(found.run_id), context, clock).run
+        made = "nothing was left to roll back" if undone is None else f"run {undone.run_id}, which is {undone.state}"
+        why = f"a guard demanded its rollback: {made}"
     except ClusterError as error:
         why = f"it was not rolled back: {error_text(error)}; `kreassign rollback {found.run_id}` does that"
-        return _with_rollback(found, why)
-    if undone is None:
-        return None
-    return _with_rollback(found, f"{DEMANDED}: run {undone.run_id}, which is {undone.state}")
-
-
-def _with_rollback(found: RunHistory, sentence: str) -> RunHistory:
-    return replace(found, problems=(sentence, *found.problems))
+    return replace(found, problems=(why, *found.problems))
 
 
 def uncordon_drained(
@@ -277,24 +252,22 @@ def decommission(
 class DecommissionPreview:
     """Predicted decommission: its first step, ways for replicas to land on the brokers after that, and the drain.
 
-    `resumed` are interrupted runs that it would resume, and `undone` is the earlier drain that it would roll back, and
-    then end. `drain` is None if nothing is to be moved, or that is not known yet.
+    `resumed` are interrupted runs that it would resume. `demanded_rollbacks` are earlier drains of which a guard
+    demanded the rollback, and whose process ended before that: it leaves them. `drain` is None if nothing is to be
+    moved, or that is not known yet.
     """
 
     next_step: Step
     open_ways: tuple[str, ...] = ()
     resumed: tuple[str, ...] = ()
     drain: RunPreview | None = None
-    undone: str | None = None
+    demanded_rollbacks: tuple[str, ...] = ()
 
 
 def preview_decommission(
     client: AdminClient, request: DecommissionRequest, context: RunContext, clock: Clock = SYSTEM_CLOCK
 ) -> DecommissionPreview:
-    """Predict `decommission` for the present cluster; changes nothing.
-
-    Raises what planning the drain raises, and JournalUnreadable.
-    """
+    """Predict `decommission` for the present cluster; changes nothing. Raises what planning the drain raises."""
     found = read_brokers(client, request.brokers)
     wanted = _with_maintenance(client, request.wanted, found, context)
     cluster_id = client.describe_cluster().cluster_id
@@ -306,12 +279,11 @@ def preview_decommission(
     ways = wanted.open_ways(found)
     resumed = interrupted_drains(context.state_dir, cluster_id, request.brokers)
     ahead = _drain_ahead(wanted, found)
-    drain = drain_to_undo(context.state_dir, cluster_id, request.brokers)
-    undone = drain.run_id if drain and _is_in_place(drain, found) else None
-    if resumed or undone or isinstance(step, Blocked | Finished) or ahead is None:
-        return DecommissionPreview(step, ways, resumed, undone=undone)
+    demanded = demanded_rollbacks(client, context.state_dir, cluster_id, request.brokers)
+    if resumed or isinstance(step, Blocked | Finished) or ahead is None:
+        return DecommissionPreview(step, ways, resumed, demanded_rollbacks=demanded)
     asked, started = _prepared_drain(client, request, step, ahead, context, clock)
-    return DecommissionPreview(step, ways, (), preview_run(client, started, asked))
+    return DecommissionPreview(step, ways, (), preview_run(client, started, asked), demanded)
 
 
 def _with_maintenance(client: AdminClient, wanted: Decommission, found: Readings, context: RunContext) -> Decommission:
@@ -335,12 +307,6 @@ def _asked_for_cordons(client: AdminClient, wanted: Decommission, found: Reading
     asked = validated_cordons(client, found, wanted.uncordoned)
     refused = {broker: why for broker, why in asked.items() if why is not None}
     return replace(wanted, uncordoned={**wanted.uncordoned, **refused})
-
-
-def _is_in_place(drain: RunHistory, found: Readings) -> bool:
-    """True if a list is still as this drain left it."""
-    now = {one.topic_partition: one for one in found.partitions}
-    return len(rollback_plan(drain.moves, now, present=Present(topic_ids=found.topic_ids)).plan) > 0
 
 
 def _drain_ahead(wanted: Decommission, found: Readings) -> Drain | None:
@@ -412,22 +378,22 @@ class Decommissioning:
     def go_on(self) -> DecommissionResult:
         """Take steps until this process can do no more."""
         self._check()
-        cluster_id = self._client.describe_cluster().cluster_id
-        for run_id in interrupted_drains(self._context.state_dir, cluster_id, self._request.brokers):
+        cluster_id, state_dir = self._client.describe_cluster().cluster_id, self._context.state_dir
+        for run_id in demanded_rollbacks(self._client, state_dir, cluster_id, self._request.brokers):
+            self._context.warn(demand_sentence(run_id))
+        for run_id in interrupted_drains(state_dir, cluster_id, self._request.brokers):
             if not self._is_agreed:
                 return self._result(NOT_SHOWN)
             self._steps.note(f"resume run {run_id}, which drains {listed_brokers(self._request.brokers)}")
             if blocked := self._after(self._runs.resume(run_id)):
                 return self._result(blocked)
-        if blocked := self._undo_left(cluster_id):
-            return self._result(blocked)
         last: Step | None = None
         while True:
             with self._steps:
                 found = self._read()
                 self._closed |= {one.broker for one in found.brokers if one.is_closed}
                 if last is None:
-                    self._wanted.refuse_unknown(found, decommissioned_here(self._context.state_dir, cluster_id))
+                    self._wanted.refuse_unknown(found, decommissioned_here(state_dir, cluster_id))
                     self._wanted = _with_maintenance(self._client, self._wanted, found, self._context)
                 step = self._next_step(found)
                 if self._is_agreed or isinstance(step, Await):
@@ -537,20 +503,6 @@ class Decommissioning:
         return copies < fewest
 
     # --- steps --------------------------------------------------------------------------------------------------
-
-    def _undo_left(self, cluster_id: str) -> Blocked | None:
-        """Roll back a drain of an earlier process that died before it did what a guard demanded."""
-        drain = drain_to_undo(self._context.state_dir, cluster_id, self._request.brokers)
-        if drain is None or not _is_in_place(drain, self._read()):
-            return None
-        if not self._is_agreed:
-            return NOT_SHOWN
-        names = listed_brokers(self._request.brokers)
-        self._steps.note(f"roll back run {drain.run_id}, which drains {names}, as a guard demanded")
-        if (undone := self._runs.undo(drain)) is not None:
-            return self._after(undone)
-        self._steps.note(f"nothing of run {drain.run_id} can be rolled back now")
-        return None
 
     def _cordon(self, brokers: Collection[int]) -> Blocked | None:
         state_dir, cluster_id = self._context.state_dir, self._client.describe_cluster().cluster_id

@@ -15,7 +15,7 @@ from kreassign.errors import InputError, JournalUnreadable, MalformedPlan
 from kreassign.executor.brokers import listed_brokers
 from kreassign.executor.decommission import Decommission, Drain
 from kreassign.executor.events import PlannedMove
-from kreassign.executor.history.run_history import left_behind, read_history
+from kreassign.executor.history.run_history import left_behind, read_history, read_or_name
 from kreassign.executor.journal import cluster_journals, first_event, journal_path
 from kreassign.model.run import RunHistory
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotLogDir
@@ -25,6 +25,7 @@ from kreassign.operations.plan import make_plan
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.plan_inputs import inputs_of_snapshot
 from kreassign.operations.plan_tasks import DrainBrokers, ReplaceBrokers
+from kreassign.operations.rollback import is_in_place
 from kreassign.operations.run_journals import kept_facts
 from kreassign.operations.snapshot import observe, whole_snapshot
 from kreassign.planner.problem.policy import INTERNAL, PlanPolicy, matching
@@ -119,25 +120,42 @@ def interrupted_drains(state_dir: Path, cluster_id: str, brokers: Collection[int
     return tuple(found.run_id for found in left_behind(state_dir, cluster_id) if found.run_id in drains)
 
 
-def drain_to_undo(state_dir: Path, cluster_id: str, brokers: Collection[int]) -> RunHistory | None:
-    """The latest drain of these brokers if it has ended, a guard demanded its rollback, and no run was one.
+def demanded_rollbacks(
+    client: AdminClient, state_dir: Path, cluster_id: str, brokers: Collection[int]
+) -> tuple[str, ...]:
+    """Drains of these brokers that have ended, of which a guard demanded the rollback, and that are still in place.
 
-    Its process died before that. Raises JournalUnreadable.
+    No run here has begun to roll them back: their processes ended before that. What cannot be read says nothing.
     """
-    latest = max(drains_of(state_dir, cluster_id, brokers), default=None)
-    if latest is None:
-        return None
-    found = read_history(journal_path(state_dir, cluster_id, latest))
-    is_due = found.wants_rollback and found.ended_ms is not None
-    return found if is_due and latest not in _undone(state_dir, cluster_id) else None
+    paths = [journal_path(state_dir, cluster_id, run_id) for run_id in drains_of(state_dir, cluster_id, brokers)]
+    demanded = (
+        (path, run)
+        for path in paths
+        if isinstance(run := read_or_name(path), RunHistory) and run.wants_rollback and not run.can_be_resumed
+    )
+    return tuple(
+        run.run_id
+        for path, run in demanded
+        if not _is_rollback_begun(state_dir, run) and is_in_place(client, path, run)
+    )
 
 
-def _undone(state_dir: Path, cluster_id: str) -> Iterator[str]:
-    """Runs that a rollback has undone, or is to undo."""
-    for path in cluster_journals(state_dir, cluster_id):
-        with suppress(JournalUnreadable):  # No run begins beside one, so that nothing is rolled back twice.
-            if (undone := first_event(path).undoes) is not None:
-                yield undone
+def demand_sentence(run_id: str) -> str:
+    """A sentence about a drain of `demanded_rollbacks`."""
+    return (
+        f"a guard demanded the rollback of run {run_id}, and its process ended before that was made: "
+        f"`kreassign rollback {run_id}` makes it, or says what is in its way"
+    )
+
+
+def _is_rollback_begun(state_dir: Path, undone: RunHistory) -> bool:
+    """True if a run that undoes this one has submitted or ended a move."""
+    for path in cluster_journals(state_dir, undone.cluster_id):
+        with suppress(JournalUnreadable):
+            moves = read_history(path).moves if first_event(path).undoes == undone.run_id else ()
+            if any(move.submitted_ms is not None or move.ended_ms is not None for move in moves):
+                return True
+    return False
 
 
 def decommissioned_here(state_dir: Path, cluster_id: str) -> frozenset[int]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kreassign.admin import AdminClient
 from kreassign.clock import SYSTEM_CLOCK, Clock
-from kreassign.errors import Drifted, InputError, JournalUnreadable
+from kreassign.errors import ClusterError, Drifted, InputError, JournalUnreadable
 from kreassign.executor.client_guard import ClientGuard
 from kreassign.executor.cluster.readings import (
     live_of_two,
@@ -346,6 +346,18 @@ def plan_rollback(
         changed_by=_changed_by(done.moves, later, partitions_now),
     )
     return rollback_plan(done.moves, partitions_now, locations, present)
+
+
+def is_in_place(client: AdminClient, path: Path, run: RunHistory) -> bool:
+    """True if a list is as this run left it, and no later one made it so; also while that cannot be read."""
+    try:
+        topics = topics_of_two(client, {move.topic for move in run.moves}, only_lists=True)
+    except ClusterError:
+        return True
+    now = partitions_of(topics.known)
+    changed_by = _changed_by(run.moves, _later_runs(path, run, tell_nobody), now)
+    present = Present(topic_ids=topic_ids_of(topics.known), changed_by=changed_by)
+    return bool(topics.unknown) or len(rollback_plan(run.moves, now, present=present).plan) > 0
 
 
 def _changed_by(

@@ -10,13 +10,12 @@ import subprocess
 import termios
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
 from click.testing import CliRunner
 
-from kreassign.cli.commands.decommission import is_begun
+from kreassign.cli.commands.decommission import is_begun, print_preview
 from kreassign.executor.brokers import Blocked
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
@@ -170,12 +169,20 @@ def test_a_rollback_shows_what_it_does_and_begins_only_if_somebody_agrees(termin
     assert (code, "begin?" in shown) == (0, False), "nothing is left to move back, so nobody is asked"
 
 
-@pytest.mark.parametrize("due", [{"resumed": ("run-1",)}, {"undone": "run-1"}], ids=["resumed", "rolled back"])
-def test_an_earlier_drain_is_gone_on_with_only_if_somebody_agrees(due: dict[str, Any]) -> None:
-    seen = DecommissionPreview(Blocked("broker 3 is silent"))
+def test_an_interrupted_drain_is_resumed_only_if_somebody_agrees() -> None:
+    seen = DecommissionPreview(Blocked("broker 3 is silent"), resumed=("run-1",))
     with CliRunner().isolation("n\n"), pytest.raises(click.exceptions.Exit):
-        is_begun(replace(seen, **due))
-    assert not is_begun(seen)
+        is_begun(seen)
+    assert not is_begun(replace(seen, resumed=()))
+
+
+def test_a_preview_names_rollbacks_that_guards_demanded(capsys: pytest.CaptureFixture[str]) -> None:
+    seen = DecommissionPreview(Blocked("broker 3 is silent"), demanded_rollbacks=("run-1",))
+    assert not is_begun(seen), "they are left to the operator"
+    print_preview(seen, is_quiet=False)
+    assert "\n  a guard demanded the rollback of run run-1, and its process ended" in capsys.readouterr().out
+    print_preview(seen, is_quiet=True)
+    assert json.loads(capsys.readouterr().out)["demanded_rollbacks"] == ["run-1"]
 
 
 def test_brokers_leave_service_only_if_somebody_agrees(terminal: Terminal) -> None:

@@ -43,6 +43,7 @@ from kreassign.operations.decommission import (
     DecommissionRequest,
     DecommissionResult,
 )
+from kreassign.operations.drains import demand_sentence
 from kreassign.operations.run import RunContext
 
 
@@ -138,7 +139,7 @@ def command(
             _print_cancelled(operation.cancel_decommission(client, brokers, watched), is_quiet=is_quiet)
         elif is_dry:
             seen = operation.preview_decommission(client, request, watched)
-            _print_preview(seen, is_quiet=is_quiet)
+            print_preview(seen, is_quiet=is_quiet)
             following, code = _after_look(seen.next_step)
         else:
             quiet = replace(watched, warn=tell_nobody)
@@ -163,7 +164,7 @@ def _after_look(step: Step) -> tuple[str | None, int]:
 
 def is_begun(seen: DecommissionPreview) -> bool:
     """Ask whether to begin; False without a question if nothing can or need be done."""
-    if isinstance(seen.next_step, Blocked | Finished) and not (seen.resumed or seen.undone):
+    if isinstance(seen.next_step, Blocked | Finished) and not seen.resumed:
         return False
     ask(_lines(seen))
     return True
@@ -176,8 +177,8 @@ def _lines(seen: DecommissionPreview) -> Iterator[str]:
         yield f"  {sentence}"
     if seen.resumed:
         yield f"  run {', '.join(seen.resumed)} is resumed first"
-    if seen.undone:
-        yield f"  run {seen.undone} is rolled back first, as a guard demanded; nothing else is done then"
+    for run_id in seen.demanded_rollbacks:
+        yield f"  {demand_sentence(run_id)}"
     if seen.drain is not None:
         yield "to drain:"
         for line in preview_lines(seen.drain):
@@ -198,10 +199,16 @@ def _print_result(done: DecommissionResult, *, is_quiet: bool) -> None:
     click.echo(str(done.next_step))
 
 
-def _print_preview(seen: DecommissionPreview, *, is_quiet: bool) -> None:
+def print_preview(seen: DecommissionPreview, *, is_quiet: bool) -> None:
+    """Print what would be done, as JSON if it `is_quiet`."""
     if is_quiet:
         drain = None if seen.drain is None else asdict(seen.drain)
-        print_json({"next": str(seen.next_step), "open_ways": list(seen.open_ways), "drain": drain})
+        print_json({
+            "next": str(seen.next_step),
+            "open_ways": list(seen.open_ways),
+            "demanded_rollbacks": list(seen.demanded_rollbacks),
+            "drain": drain,
+        })  # fmt: skip
         return
     for line in _lines(seen):
         click.echo(line)
