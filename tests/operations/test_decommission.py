@@ -262,7 +262,8 @@ def test_a_note_of_brokers_that_cannot_be_read_is_not_replaced(tmp_path: Path, n
 def garble(operators: Operators, note: str) -> Path:
     """Damage a note of this state directory; its path."""
     path = cluster_folder(operators.rig.state_dir, operators.rig.twin.cluster_id) / note
-    path.write_bytes(path.read_bytes() + b" \x80")
+    with path.open("ab") as file:
+        file.write(b" \x80")
     return path
 
 
@@ -569,8 +570,10 @@ def garble_facts(operators: Operators) -> None:
 
 
 @pytest.mark.parametrize(("damage", "named"), [
-    (lambda operators: garble(operators, CORDONS), CORDONS), (garble_facts, "run-1.facts"),
-], ids=["note of cordons", "facts of the run"])  # fmt: skip
+    (lambda operators: garble(operators, CORDONS), CORDONS),
+    (lambda operators: garble(operators, DECOMMISSIONED), DECOMMISSIONED),
+    (garble_facts, "run-1.facts"),
+], ids=["note of cordons", "note of decommissions", "facts of the run"])  # fmt: skip
 def test_a_cancel_changes_nothing_while_files_of_it_cannot_be_read(
     operators: Operators, damage: Callable[[Operators], object], named: str
 ) -> None:
@@ -855,6 +858,39 @@ def test_an_empty_broker_stays_decommissioned_when_its_cordon_is_refused(tmp_pat
     with pytest.raises(ClusterError):
         operators.decommission()
     assert noted_decommissions(tmp_path, operators.rig.twin.cluster_id) == {3}
+
+
+def test_no_cordon_is_set_once_a_note_cannot_be_read(operators: Operators) -> None:
+    """It could not be changed after the cordon."""
+    odd = OddPort(operators.rig.client)
+
+    def damage(real: Real, *args: object, **named: object) -> object:
+        if named.get("validate_only"):
+            make_folder(cluster_folder(operators.rig.state_dir, operators.rig.twin.cluster_id))
+            garble(operators, DECOMMISSIONED)
+        return real(*args, **named)
+
+    odd.answer_always("incremental_alter_configs", damage)
+    operators.client = cast(AdminClient, odd)
+    with pytest.raises(InputError, match=DECOMMISSIONED):
+        operators.decommission()
+    assert operators.cordon is None
+
+
+@pytest.mark.parametrize("is_cancelled", [False, True], ids=["decommissioned again", "called off"])
+def test_a_note_that_cannot_be_changed_hides_nothing_that_was_done(tmp_path: Path, is_cancelled: bool) -> None:
+    """The broker was emptied here, and others opened it since."""
+    operators = Operators(TwinRig(tmp_path, [[0, 1], [1, 2]]))
+    assert operators.decommission().is_finished
+    if not is_cancelled:
+        close(operators, None)
+    lock = cluster_folder(tmp_path, operators.rig.twin.cluster_id) / f".{DECOMMISSIONED}.lock"
+    lock.unlink()
+    lock.mkdir()
+    done = "uncordon" if is_cancelled else "cordon"
+    with pytest.raises(InputError, match=f"could not be written: .* Done before that: {done} broker 3; make room"):
+        operators.cancel() if is_cancelled else operators.decommission()
+    assert operators.cordon == (None if is_cancelled else "*")
 
 
 def test_no_cordon_is_opened_unasked_while_the_note_of_ours_cannot_be_read(operators: Operators) -> None:

@@ -199,10 +199,13 @@ def note_cordons(state_dir: Path, cluster_id: str, brokers: Iterable[int]) -> No
     _change_note(cluster_folder(state_dir, cluster_id) / CORDONS, CORDONED_HERE, lambda known: known | ids)
 
 
-def forget_cordons(state_dir: Path, cluster_id: str, brokers: Iterable[int]) -> None:
-    """Note that no cordon of these is to be opened unasked: later ones are those of others. Raises as above."""
+def forget_cordons(state_dir: Path, cluster_id: str, brokers: Iterable[int], done: Iterable[str] = ()) -> None:
+    """Note that no cordon of these is to be opened unasked: later ones are those of others.
+
+    Raises as above, with what was `done` before.
+    """
     ids = frozenset(brokers)
-    _change_note(cluster_folder(state_dir, cluster_id) / CORDONS, CORDONED_HERE, lambda known: known - ids)
+    _change_note(cluster_folder(state_dir, cluster_id) / CORDONS, CORDONED_HERE, lambda known: known - ids, done)
 
 
 def noted_decommissions(state_dir: Path, cluster_id: str) -> frozenset[int]:
@@ -216,17 +219,20 @@ def note_decommissions(state_dir: Path, cluster_id: str, brokers: Iterable[int])
     _change_note(path, DECOMMISSIONED_HERE, lambda known: known | ids)
 
 
-def forget_decommissions(state_dir: Path, cluster_id: str, brokers: Iterable[int]) -> None:
-    """Note that these brokers are in use (again). Raises InputError as `note_cordons` does."""
+def forget_decommissions(state_dir: Path, cluster_id: str, brokers: Iterable[int], done: Iterable[str] = ()) -> None:
+    """Note that these brokers are in use (again). Raises as `forget_cordons` does."""
     path, ids = cluster_folder(state_dir, cluster_id) / DECOMMISSIONED, frozenset(brokers)
-    _change_note(path, DECOMMISSIONED_HERE, lambda known: known - ids)
+    _change_note(path, DECOMMISSIONED_HERE, lambda known: known - ids, done)
 
 
-def _change_note(path: Path, what: str, change: Callable[[frozenset[int]], frozenset[int]]) -> None:
+def _change_note(
+    path: Path, what: str, change: Callable[[frozenset[int]], frozenset[int]], done: Iterable[str] = ()
+) -> None:
     known = _numbers(path)
     if change(known) == known:
         return  # Also in a state directory that cannot be written.
-    left = "Nothing was changed"
+    steps = "; ".join(done)
+    left = f"Done before that: {steps}" if steps else "It is as it was"
     with changing_state(path, what, left):
         numbers = " ".join(map(str, sorted(change(_numbers(path)))))
         write_state(path, numbers, what, left, mode=PRIVATE_MODE)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Protocol
 
 from kreassign.admin import AdminClient
@@ -59,6 +60,7 @@ from kreassign.operations.broker_changes import (
     note_cordons,
     note_decommissions,
     noted_cordons,
+    noted_decommissions,
     read_maintenance,
     sole_change,
     uncordon,
@@ -226,8 +228,8 @@ def uncordon_drained(
             if why:
                 tell(f"broker {one.broker} stays cordoned, since {why}")
                 continue
-            tell(uncordon(confirmed_writes(client, confirm), one, context, is_ours=True))
-            forget_cordons(context.state_dir, cluster_id, (one.broker,))
+            tell(done := uncordon(confirmed_writes(client, confirm), one, context, is_ours=True))
+            forget_cordons(context.state_dir, cluster_id, (one.broker,), (done,))
 
 
 def decommission(
@@ -401,9 +403,9 @@ class Decommissioning:
                     # Kafka may refuse every cordon: then another step is next.
                     step = self._next_step(found) if isinstance(step, Cordon) else step
                 if isinstance(step, Finished):
-                    ours = noted_cordons(self._context.state_dir, cluster_id).intersection(self._request.brokers)
-                    note_decommissions(self._context.state_dir, cluster_id, ours)
-                    forget_cordons(self._context.state_dir, cluster_id, ours)
+                    ours = noted_cordons(state_dir, cluster_id).intersection(self._request.brokers)
+                    note_decommissions(state_dir, cluster_id, ours)
+                    forget_cordons(state_dir, cluster_id, ours)
                 if isinstance(step, Blocked | Finished) or not (self._is_agreed or isinstance(step, Await)):
                     return self._result(step if isinstance(step, Blocked | Finished) else NOT_SHOWN)
                 if not isinstance(step, Cordon):  # that one is decided again, and told then
@@ -512,7 +514,7 @@ class Decommissioning:
             due = step.brokers if isinstance(step, Cordon) else ()
             if not (brokers := tuple(broker for broker in due if broker in brokers)):
                 return None
-            noted = noted_cordons(state_dir, cluster_id)
+            noted = _readable_notes(state_dir, cluster_id)
             # A cancel forgets the note, also of a cordon that no reading has shown yet.
             taken_back = self._closed | self._noted.difference(noted)
             if opened := sorted(taken_back.intersection(brokers)):
@@ -538,7 +540,7 @@ class Decommissioning:
                         self._forget_cordon(broker, cluster_id)
                     raise
                 if refusal is None:
-                    forget_decommissions(state_dir, cluster_id, (broker,))
+                    forget_decommissions(state_dir, cluster_id, (broker,), (f"cordon broker {broker}",))
                     continue
                 self._keep_open(broker, refusal)
                 if broker not in noted:
@@ -572,7 +574,7 @@ class Decommissioning:
             except Rejected as error:
                 if not has_code(error, BROKER_ID_NOT_REGISTERED):
                     raise
-        forget_cordons(self._context.state_dir, cluster_id, (broker,))
+        forget_cordons(self._context.state_dir, cluster_id, (broker,), (f"unregister broker {broker}",))
         self._wanted = replace(self._wanted, unregistered=self._wanted.unregistered | {broker})
 
     def _open_for_namesake(self, broker: int) -> None:
@@ -623,6 +625,12 @@ class Decommissioning:
         return DecommissionResult(tuple(self._steps.taken), tuple(self._done), step)
 
 
+def _readable_notes(state_dir: Path, cluster_id: str) -> frozenset[int]:
+    """Brokers whose cordon was noted. Raises InputError, before anything is changed, if a note could not be after."""
+    noted_decommissions(state_dir, cluster_id)
+    return noted_cordons(state_dir, cluster_id)
+
+
 def _may_be_ours(one: BrokerReading) -> bool:
     """True if the cordon of a live broker may be ours; settings from before it show none beside closed directories."""
     value = None if one.cordon is None else one.cordon.value
@@ -657,8 +665,7 @@ def cancel_decommission(
     while notes of cordons, or what an unfinished run was for, cannot be read.
     """
     cluster_id = client.describe_cluster().cluster_id
-    # A note that cannot be read can neither be changed: that is found before anything else is.
-    noted_cordons(context.state_dir, cluster_id)
+    _readable_notes(context.state_dir, cluster_id)
     steps, unfinished = list[str](), list[str]()
     for run in left_behind(context.state_dir, cluster_id):
         if isinstance(run, UnreadableJournal):
@@ -685,8 +692,8 @@ def cancel_decommission(
             else:
                 is_ours = one.broker in noted
                 steps.append(uncordon(confirmed_writes(client, confirm), one, context, is_ours=is_ours))
-            forget_cordons(context.state_dir, cluster_id, (one.broker,))
-        forget_decommissions(context.state_dir, cluster_id, brokers)
+            forget_cordons(context.state_dir, cluster_id, (one.broker,), steps)
+        forget_decommissions(context.state_dir, cluster_id, brokers, steps)
     if going_on := sorted({name for one in found for name in one.leaving}):
         others = ", ".join(one for one in unfinished if one not in drains)
         by = f"maybe by run {others}, which is no drain of it" if others else "by no run of this state directory"
