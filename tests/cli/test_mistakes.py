@@ -39,7 +39,7 @@ LINES = {
     "run plan.json --throtle 50MB/s": "Did you mean '--throttle'?",
     "run plan.json --throttle 50Mb/s": "'50Mb/s' would be bits: write 50MB/s if bytes are meant, else an eighth of it",
     "plan --throttle 50MB/s": "No such option '--throttle'. It is an option of `kreassign rehearse`, `kreassign run`, ",
-    "rehearse plan.json": "Missing option '--snapshot'; or export KREASSIGN_SNAPSHOT, which stands for it. For example: ",
+    "rehearse plan.json": "Missing option '--snapshot'; or export KREASSIGN_SNAPSHOT, which stands for it. ",
     "resume --yes": "No such option '--yes'. kreassign resume asks nothing: leave it out",
     "--throttle 50MB/s run plan.json": "It is an option of `kreassign run`: write it after the command",
     "maintenance 3": "No such command '3'. For example: kreassign maintenance enter ",
