@@ -32,6 +32,7 @@ from kreassign.executor.events import (
 )
 from kreassign.executor.guards import guard_settings
 from kreassign.executor.journal import Journal, read_events
+from kreassign.executor.lease import LeasePolicy
 from kreassign.model.pace import PaceChange
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.run import RunHistory
@@ -45,6 +46,7 @@ from kreassign.twin.core import TwinSettings
 from kreassign.twin.server import serving
 from testbed.waiting import wait_until
 from tests.executor.deaths import die
+from tests.executor.journal.test_locks import locked_by_another
 from tests.executor.run_events import A0, LISTED, RATES, WHOLE, started
 from tests.executor.twin_runs import RATE, TwinRig, tp
 from tests.twin.asking import cluster
@@ -62,6 +64,25 @@ def interrupted(tmp_path: Path) -> TwinRig:
     rig = TwinRig(tmp_path, [[0, 1], [1, 0]])
     die(rig, rig.prepared({0: (2, 1), 1: (3, 0)}), MovesSubmitted)
     return rig
+
+
+def test_a_resumed_run_says_who_keeps_it_from_its_journal(
+    interrupted: TwinRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operation, "TOLD_AFTER_S", 0.0)
+    told = list[str]()
+    with locked_by_another(interrupted.path()) as other:
+
+        def warn(sentence: str) -> None:
+            told.append(sentence)
+            other.kill()
+            other.wait()
+
+        context = RunContext(interrupted.state_dir, lease=LeasePolicy.OFF, warn=warn)
+        resumed = operation.resume_run(interrupted.client, interrupted.path(), context, clock=interrupted.transport)
+    assert resumed.state == "done"
+    assert f"run run-1 holds: {interrupted.path()} cannot be written: process {other.pid} (" in told[0]
+    assert told[1].startswith("the journal of run run-1 can be written again")
 
 
 # Asking

@@ -419,8 +419,14 @@ def resume_run(
     if lacking := permissions.lacking_to_go_on(client, view, sorted(live_of_two(client))):
         left = f"run {path.stem} cannot go on, and stays as it was left:"
         raise InputError("\n  - ".join((left, *lacking)))
-    start = latest_start(path)
-    journal, events = Journal.resume(path, cluster.cluster_id, start.position)
+    start, watch = latest_start(path), _lock_watch(path.stem, context, clock)
+
+    def wait(lock: JournalLocked | None) -> None:
+        watch.follow(lock)
+        if context.duty is not None:
+            context.duty.beat()
+
+    journal, events = Journal.resume(path, cluster.cluster_id, start.position, on_lock=wait)
 
     def ask() -> None:
         for one in (*(() if request is None else (request,)), *more):
@@ -655,6 +661,11 @@ class LockWatch:
             self.warn(f"{self.who} holds: {lock}. Until then it {self.meanwhile}")
 
 
+def _lock_watch(run_id: str, context: RunContext, clock: Clock) -> LockWatch:
+    in_flight = "starts nothing; its moves in flight go on, throttled but not guarded"
+    return LockWatch(f"run {run_id}", in_flight, context.warn, clock)
+
+
 def _replanned(client: AdminClient, question: ReplanMoves) -> Replanned:
     from kreassign.operations.plan import replanned  # noqa: PLC0415 - the planner is slow to load, and few runs need it
 
@@ -685,8 +696,7 @@ def _execute(
             read_clients=read_clients,
         )
         listener.keeper = SnapshotKeeper(journal, runner.snapshot)
-        in_flight = "starts nothing; its moves in flight go on, throttled but not guarded"
-        watch = LockWatch(f"run {journal.path.stem}", in_flight, context.warn, clock)
+        watch = _lock_watch(journal.path.stem, context, clock)
 
         def wait(lock: JournalLocked | None) -> None:
             watch.follow(lock)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from kreassign.autopilot.events import Began
 from kreassign.errors import JournalLocked
 from kreassign.executor.events import HoldRequested
 from kreassign.executor.history.run_history import (
@@ -25,6 +26,7 @@ from kreassign.executor.history.run_history import (
 from kreassign.executor.journal import Journal, active_run, file, foreign_lock, post_request, read_events
 from kreassign.executor.journal.locks import lock_holders, write_locks
 from kreassign.executor.runner import Runner
+from kreassign.operations.autopilot_journal import DECISIONS, decisions_path
 from kreassign.operations.run_journals import forget_journal
 from testbed.waiting import PATIENCE_S, wait_until
 from tests.executor.journal.test_journal import written
@@ -75,6 +77,29 @@ def test_a_run_waits_for_a_journal_that_others_write(tmp_path: Path) -> None:
     assert told[-1] is None
     assert f"process {other.pid} (" in str(told[0])
     assert f"stopped) has locked it. Let it go on (`kill -CONT {other.pid}`)" in str(told[0])
+
+
+def test_a_run_that_is_resumed_waits_for_a_journal_that_others_write(tmp_path: Path) -> None:
+    path, told = written(tmp_path, WHOLE[0]), list[JournalLocked | None]()
+    with locked_by_another(path) as other:
+
+        def on_lock(lock: JournalLocked | None) -> None:
+            told.append(lock)
+            other.kill()
+            other.wait()
+
+        with Journal.resume(path, "cluster-1", on_lock=on_lock)[0]:
+            assert active_run(tmp_path, "cluster-1") == "run-1"
+    assert f"process {other.pid} (" in str(told[0])
+    assert told[1:] == [None]
+
+
+def test_an_autopilot_begins_while_others_write_its_journal(tmp_path: Path) -> None:
+    """It takes up every request, so none is void for it."""
+    path = decisions_path(tmp_path, "cluster-1")
+    Journal.begin(path, Began(1, "cluster-1"), "the autopilot", DECISIONS).close()
+    with locked_by_another(path), Journal.resume(path, "cluster-1", form=DECISIONS)[0] as journal:
+        assert journal.position.sequence == 1
 
 
 def test_what_can_wait_is_left_undone_under_a_lock(tmp_path: Path) -> None:

@@ -103,11 +103,9 @@ class Journal:
     holds while it waits.
     """
 
-    def __init__(
-        self, path: Path, lock: ClusterLock, position: Position, last_void: int = 0, form: Form = RUNS
-    ) -> None:
+    def __init__(self, path: Path, lock: ClusterLock, position: Position, form: Form = RUNS) -> None:
         self.path, self._form = path, form
-        self._last_void = last_void
+        self._last_void = 0
         self._lock = lock
         self.position = position
         """Position of the last event written."""
@@ -152,18 +150,23 @@ class Journal:
                     if mirror is not None:
                         mirror.take_back([row])  # Else another host would resume what never began.
                     raise
-                journal = cls(path, lock, Position(1, row[4]), form=form)
+                journal = cls(path, lock, Position(1, row[4]), form)
                 journal._mirror = mirror
                 return journal
 
     @classmethod
     def resume(
-        cls, path: Path, cluster_id: str, start: Position = BEGINNING, form: Form = RUNS
+        cls,
+        path: Path,
+        cluster_id: str,
+        start: Position = BEGINNING,
+        form: Form = RUNS,
+        on_lock: OnLock = _give_up,
     ) -> tuple[Journal, tuple[Any, ...]]:
         """Open an existing journal; return it with all its events, or those after the one at `start`.
 
-        Raises JournalDamaged when it cannot be trusted, JournalLocked while others write it, InputError for another
-        cluster, or when a run is active.
+        While others write it, `on_lock` is called, as by `append`. Raises JournalDamaged when it cannot be trusted,
+        InputError for another cluster, or when a run is active.
         """
         told = _told(f"the journal {path} cannot be opened", "Nothing was sent; see to the file and resume the run")
         with told, _held(path) as lock:
@@ -171,14 +174,23 @@ class Journal:
             path.chmod(FILE_MODE)
             reader = JournalReader(path, start, form)
             events = reader.new_events()
-            with _storing_requests(path, form) as connection:
-                # At once for who posts: each request is for the process that executes the run then, and for no other.
-                void = 0 if form.keeps_requests else _last_request(connection)
-                with _told(
-                    f"the lock of {path} cannot be taken", "Nothing was sent; see to the file and resume the run"
-                ):
-                    lock.execute()
-            return cls(path, lock, reader.position, void, form), events
+            journal = cls(path, lock, reader.position, form)
+            try:
+                journal._patiently(journal._execute, on_lock)
+            except BaseException:
+                journal._connection.close()
+                raise
+            return journal, events
+
+    def _execute(self) -> None:
+        """Become the process that executes the run, at once for who posts: earlier requests are void."""
+        if self._form.keeps_requests:
+            self._lock.execute()
+            return
+        with self._connection:
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._last_void = _last_request(self._connection)
+            self._lock.execute()
 
     def keep_in(self, mirror: Mirror) -> None:
         """Bring a mirror that was read up to this journal, and keep it so. Raises as `append`."""
@@ -282,9 +294,9 @@ class Journal:
             self._mirror.append(self._unmirrored)
             self._unmirrored.clear()
 
-    def _patiently(self, write: Callable[[], None]) -> None:
+    def _patiently(self, write: Callable[[], None], on_lock: OnLock | None = None) -> None:
         """Write once nobody has locked the journal, its disk has room and its mirror confirms, however long that is."""
-        is_waiting = False
+        is_waiting, on_lock = False, on_lock or self.on_lock
         while True:
             with self._refusing():
                 try:
@@ -298,9 +310,9 @@ class Journal:
                 else:
                     break
             is_waiting = True
-            self.on_lock(hindrance)
+            on_lock(hindrance)
         if is_waiting:
-            self.on_lock(None)
+            on_lock(None)
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
@@ -327,21 +339,14 @@ def post_request(path: Path, make: Callable[[int], Any], form: Form = RUNS) -> A
     between `make` and then; if `make` raises, nothing is stored. Raises JournalDamaged, JournalLocked, InputError.
     """
     refuse_shared_file_system(path.parent)
-    with _storing_requests(path, form) as connection:
-        number = _last_request(connection) + 1
-        request = make(number)
-        connection.execute("INSERT INTO requests VALUES (?, ?, ?)", (number, kind_of(request), event_to_json(request)))
-    return request
-
-
-@contextmanager
-def _storing_requests(path: Path, form: Form) -> Iterator[sqlite3.Connection]:
-    """Let nobody else store a request meanwhile. Raises JournalDamaged, JournalLocked, InputError."""
     with opened(path, mode="rw", form=form) as connection:
         connection.isolation_level = None
         connection.execute("BEGIN IMMEDIATE")
-        yield connection
+        number = _last_request(connection) + 1
+        request = make(number)
+        connection.execute("INSERT INTO requests VALUES (?, ?, ?)", (number, kind_of(request), event_to_json(request)))
         connection.execute("COMMIT")
+    return request
 
 
 def set_aside(path: Path) -> Path:
