@@ -26,6 +26,7 @@ from kreassign.model.error_codes import (
     POLICY_VIOLATION,
     TOPIC_AUTHORIZATION_FAILED,
 )
+from kreassign.operations.broker_changes import read_maintenance
 from kreassign.operations.doctor import diagnose_cluster
 from kreassign.operations.maintenance import Maintenance, MaintenanceResult, Way, maintain, preview_maintenance
 from kreassign.operations.plan import make_plan
@@ -47,6 +48,7 @@ from tests.executor.odd_port import (
     refusal,
     refused,
 )
+from tests.executor.test_lease_on_twin import with_offsets_topic
 from tests.executor.twin_runs import TwinRig, tp
 
 LISTS = [[3, 0, 1], [0, 3, 2], [2, 1, 4], [3, 4, 0]]
@@ -270,9 +272,7 @@ def test_nothing_is_changed_while_this_machine_cannot_keep_the_record(ann: Opera
     ann.state_dir.mkdir(parents=True, exist_ok=True)
     cluster_folder(ann.state_dir, ann.rig.twin.cluster_id).touch()
     before = lists(ann.rig)
-    with pytest.raises(
-        InputError, match=r"could not be written: not a directory\. Nothing more was changed; make room"
-    ):
+    with pytest.raises(InputError, match=r"maintenance\.json cannot be read: not a directory"):
         ann.enter()
     assert (lists(ann.rig), cordons(ann.rig)) == (before, {})
 
@@ -327,17 +327,58 @@ def test_no_exit_gives_leaders_to_a_broker_that_entered_again_meanwhile(tmp_path
     """Before Kafka 4.3 there is no cordon that would show it."""
     ann = Operator(TwinRig(tmp_path, LISTS, release=release), tmp_path)
     assert ann.enter().is_finished
-    bob, begun = Operator(ann.rig, ann.state_dir), list[MaintenanceResult]()
+    bob, begun, left = Operator(ann.rig, ann.state_dir), list[MaintenanceResult](), list[list[list[int]]]()
 
     def tell(sentence: str) -> None:
         if sentence.startswith(at) and not begun:
             begun.append(bob.enter())
+            left.append(lists(ann.rig))
 
     found = maintain(ann.rig.client, (3,), Way.EXIT, ann.context, tell, wait_s=60, clock=ann.rig.transport)
     assert [one.is_finished for one in begun] == [True]
     assert "the maintenance of broker 3 was begun again by somebody else" in str(found.next_step)
     assert cordons(ann.rig) == ({} if release == "4.2" else {3: "*"})
     assert 3 not in leaders(ann.rig)
+    assert left == [lists(ann.rig)]
+
+
+@pytest.mark.parametrize("release", ["4.2", "4.4"])
+@pytest.mark.parametrize("way", Way)
+def test_a_command_undone_right_after_it_wrote_the_record_is_over(tmp_path: Path, release: str, way: Way) -> None:
+    """It has not read what it wrote when another command is given."""
+    rig = TwinRig(tmp_path, LISTS, release=release)
+    ann, bob, odd, undone = Operator(rig, tmp_path), Operator(rig, tmp_path), OddPort(rig.client), []
+    assert way is Way.ENTER or ann.enter().is_finished
+
+    def undo(real: Real, *args: object, **named: object) -> object:
+        record = read_maintenance(rig.client, ann.context).record
+        if 3 in (record.staying if way is Way.ENTER else record.leaving) and not undone:
+            undone.append(bob.exit() if way is Way.ENTER else bob.enter())
+        return real(*args, **named)
+
+    odd.answer_always("list_partition_reassignments", undo)
+    found = maintain(cast(AdminClient, odd), (3,), way, ann.context, wait_s=60, clock=rig.transport)
+    assert [one.is_finished for one in undone] == [True]
+    what = "ended" if way is Way.ENTER else "begun again"
+    assert f"the maintenance of broker 3 was {what} by somebody else since" in str(found.next_step)
+    assert (3 in leaders(rig)) is (way is Way.ENTER)
+
+
+def test_a_step_that_another_command_took_first_is_not_told(ann: Operator, tmp_path: Path) -> None:
+    with_offsets_topic(ann.rig)
+    assert ann.enter().is_finished
+    bob, odd, said, ended = Operator(ann.rig, tmp_path / "bob"), OddPort(ann.rig.client), list[str](), []
+
+    def end_first(real: Real, *args: object, **named: object) -> object:
+        if not ended:
+            ended.append(bob.exit())
+        return real(*args, **named)
+
+    odd.answer_always("join_group", end_first)  # the lease
+    client, clock = cast(AdminClient, odd), ann.rig.transport
+    found = maintain(client, (3,), Way.EXIT, ann.context, said.append, wait_s=60, clock=clock)
+    assert [one.is_finished for one in (*ended, found)] == [True, True]
+    assert (found.steps, said) == ((), [])
 
 
 def test_a_cordon_others_set_after_a_death_at_its_opening_stays(tmp_path: Path) -> None:

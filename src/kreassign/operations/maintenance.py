@@ -150,9 +150,9 @@ class Maintenance:
     _cordons: dict[int, str | None] = field(default_factory=dict)
     """Answers of Kafka to the cordon of brokers: None, or why it refuses. Each is asked for before the first change."""
     _staying: frozenset[int] = frozenset()
-    """Brokers that the record had in maintenance, without a begun end."""
+    """Brokers that the record had in maintenance, without a begun end, as this process has read or written it."""
     _leaving: frozenset[int] = frozenset()
-    """Brokers whose maintenance had a begun end in the record."""
+    """Brokers whose maintenance had a begun end in the record, likewise."""
     _refusal: str = ""
     _lease: ExitStack = field(default_factory=ExitStack)
     _confirm: Callable[[], None] | None = None
@@ -221,7 +221,6 @@ class Maintenance:
                     # Brokers need a moment to show the change.
                     self.clock.sleep(self.context.poll_s)
                 last = step
-                steps.note(str(step))
                 self._take(step, facts)
 
     def _overruled(self, step: Step) -> str:
@@ -260,18 +259,21 @@ class Maintenance:
 
     def _take(self, step: Step, facts: MaintenanceFacts) -> None:
         if isinstance(step, Await):
+            self._steps.note(str(step))
             self._let_others()
             return
         self._confirm_lease()
-        if self._store.read().record.at_ms != facts.record.at_ms:
-            return  # Another command has written the record since it was read: decide again.
+        if not self._is_noted(step, facts):
+            return
         client = self.client if self._confirm is None else confirmed_writes(self.client, self._confirm)
         match step:
             case Remember(brokers, cordoned):
                 by = self.context.operator.name
                 self._store.write(facts.record.entered(brokers, self.clock.now_ms(), by, cordoned))
+                self._staying |= set(brokers)
             case BeginEnd(brokers):
                 self._store.write(facts.record.with_end_begun(brokers, self.clock.now_ms()))
+                self._leaving |= set(brokers)
             case Cordon(brokers):
                 self._cordons |= {broker: cordon(client, broker) for broker in brokers}
             case Reorder():
@@ -287,6 +289,17 @@ class Maintenance:
                         record = self._store.write(record.uncordoned((one.broker,), self.clock.now_ms()))
             case Forget(brokers, _, restored):
                 self._store.write(facts.record.left(brokers, self.clock.now_ms(), restored))
+
+    def _is_noted(self, step: Step, facts: MaintenanceFacts) -> bool:
+        """Note a step unless it is outdated, also by the time that it is told: a stopped terminal takes minutes."""
+        if self._is_outdated(facts):
+            return False
+        self._steps.note(str(step))
+        return not self._is_outdated(facts)
+
+    def _is_outdated(self, facts: MaintenanceFacts) -> bool:
+        """True if another command has written the record since these facts were read: decide again."""
+        return self._store.read().record.at_ms != facts.record.at_ms
 
     def _reorder(self, client: AdminClient, step: Reorder, facts: MaintenanceFacts) -> None:
         # A broker that lags shows lists that others have changed since; sent again, they would undo that.
