@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -11,12 +12,12 @@ from typing import cast
 import pytest
 
 from kreassign.admin import AdminClient
-from kreassign.errors import ClusterBusy, ClusterError, InputError, JournalDamaged
+from kreassign.errors import ClusterBusy, ClusterError, ExecutionError, InputError, JournalDamaged
 from kreassign.executor.brokers import CORDON, NOT_SHOWN, UNCORDON, Blocked, Finished
 from kreassign.executor.events import RunStarted
 from kreassign.executor.journal import Journal
 from kreassign.executor.journal.folder import cluster_folder, make_folder
-from kreassign.executor.lease import OFFSETS_TOPIC, ClusterLease, Held, LeaseHolder, LeasePolicy
+from kreassign.executor.lease import OFFSETS_TOPIC, SESSION_MS, ClusterLease, Held, LeaseHolder, LeasePolicy
 from kreassign.executor.maintenance.decisions import MaintenanceFacts, Step, next_to_enter, next_to_exit
 from kreassign.executor.maintenance.record import ids_in_maintenance
 from kreassign.model import Batch, ConfigChange, ConfigResource, NewTopic
@@ -33,6 +34,7 @@ from kreassign.operations.plan import make_plan
 from kreassign.operations.plan_inputs import inputs_of_cluster
 from kreassign.operations.plan_tasks import DrainBrokers
 from kreassign.operations.run import RunContext
+from kreassign.operations.whole_file import LOCK_PATIENCE_S, locked
 from kreassign.planner.problem.policy import PlanPolicy
 from kreassign.twin.groups import RETENTION_MS
 from kreassign.twin.version import kafka_version
@@ -48,7 +50,7 @@ from tests.executor.odd_port import (
     refusal,
     refused,
 )
-from tests.executor.test_lease_on_twin import with_offsets_topic
+from tests.executor.test_lease_on_twin import lease_of, with_offsets_topic
 from tests.executor.twin_runs import TwinRig, tp
 
 LISTS = [[3, 0, 1], [0, 3, 2], [2, 1, 4], [3, 4, 0]]
@@ -347,7 +349,8 @@ def test_no_exit_gives_leaders_to_a_broker_that_entered_again_meanwhile(tmp_path
 def test_a_command_undone_right_after_it_wrote_the_record_is_over(tmp_path: Path, release: str, way: Way) -> None:
     """It has not read what it wrote when another command is given."""
     rig = TwinRig(tmp_path, LISTS, release=release)
-    ann, bob, odd, undone = Operator(rig, tmp_path), Operator(rig, tmp_path), OddPort(rig.client), []
+    ann, bob, odd = Operator(rig, tmp_path), Operator(rig, tmp_path), OddPort(rig.client)
+    undone = list[MaintenanceResult]()
     assert way is Way.ENTER or ann.enter().is_finished
 
     def undo(real: Real, *args: object, **named: object) -> object:
@@ -367,7 +370,8 @@ def test_a_command_undone_right_after_it_wrote_the_record_is_over(tmp_path: Path
 def test_a_step_that_another_command_took_first_is_not_told(ann: Operator, tmp_path: Path) -> None:
     with_offsets_topic(ann.rig)
     assert ann.enter().is_finished
-    bob, odd, said, ended = Operator(ann.rig, tmp_path / "bob"), OddPort(ann.rig.client), list[str](), []
+    bob, odd = Operator(ann.rig, tmp_path / "bob"), OddPort(ann.rig.client)
+    said, ended = list[str](), list[MaintenanceResult]()
 
     def end_first(real: Real, *args: object, **named: object) -> object:
         if not ended:
@@ -379,6 +383,67 @@ def test_a_step_that_another_command_took_first_is_not_told(ann: Operator, tmp_p
     found = maintain(client, (3,), Way.EXIT, ann.context, said.append, wait_s=60, clock=clock)
     assert [one.is_finished for one in (*ended, found)] == [True, True]
     assert (found.steps, said) == ((), [])
+
+
+@dataclass
+class WaitingClock:
+    """The clock of a twin; something happens in each wait of less than a second."""
+
+    rig: TwinRig
+    meanwhile: Callable[[], None]
+
+    def now_ms(self) -> int:
+        return self.rig.transport.now_ms()
+
+    def monotonic_s(self) -> float:
+        return self.rig.transport.monotonic_s()
+
+    def sleep(self, seconds: float) -> None:
+        self.rig.transport.sleep(seconds)
+        if seconds < 1:
+            self.meanwhile()
+
+
+def lock_of_record(ann: Operator) -> Path:
+    lock = cluster_folder(ann.state_dir, ann.rig.twin.cluster_id) / ".maintenance.json.lock"
+    make_folder(lock.parent)
+    return lock
+
+
+def test_a_stopped_command_that_changes_the_record_is_waited_for_and_named(ann: Operator) -> None:
+    before, lock = ann.rig.transport.monotonic_s(), lock_of_record(ann)
+    with locked(lock), pytest.raises(InputError, match="another command has been changing") as refused:
+        ann.enter()
+    assert str(lock) in str(refused.value)
+    assert ann.rig.transport.monotonic_s() - before >= LOCK_PATIENCE_S
+    assert (lists(ann.rig), cordons(ann.rig)) == (LISTS, {})
+    assert ann.enter().is_finished
+
+
+def test_a_record_is_not_written_without_the_lease_that_was_lost_meanwhile(ann: Operator) -> None:
+    """While a stopped command kept the lock of the record."""
+    rig, lock = with_offsets_topic(ann.rig), lock_of_record(ann)
+    with ExitStack() as stopped:
+        stopped.enter_context(locked(lock))
+
+        def meanwhile() -> None:
+            rig.transport.sleep(SESSION_MS / 1000 + 1)
+            assert isinstance(lease_of(rig, "run-1").take(), Held)
+            stopped.close()
+
+        with pytest.raises(ExecutionError, match="nothing more was changed: the lease of the cluster was lost"):
+            maintain(rig.client, (3,), Way.ENTER, ann.context, wait_s=60, clock=WaitingClock(rig, meanwhile))
+    assert ids_in_maintenance(rig.client) == frozenset()
+
+
+def test_a_lock_that_cannot_be_opened_is_named(ann: Operator) -> None:
+    lock = lock_of_record(ann)
+    lock.symlink_to(lock.with_name("of others"))
+    with pytest.raises(InputError) as refused:
+        ann.enter()
+    assert f"{lock}, which keeps other commands from changing maintenance.json" in str(refused.value)
+    assert "make room" not in str(refused.value)
+    assert (lists(ann.rig), cordons(ann.rig)) == (LISTS, {})
 
 
 def test_a_cordon_others_set_after_a_death_at_its_opening_stays(tmp_path: Path) -> None:

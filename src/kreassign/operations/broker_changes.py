@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kreassign.admin import AdminClient
-from kreassign.clock import Clock
+from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import ClusterError, ExecutionError, InputError, machine_reason
 from kreassign.executor.brokers import (
     CORDON,
@@ -307,12 +307,17 @@ def may_be_maintained(brokers: Iterable[int], error: Exception) -> dict[int, str
 
 @dataclass(slots=True)
 class MaintenanceStore:
-    """Maintenance record of one cluster. `writer` names the process that writes it, unlike any other."""
+    """Maintenance record of one cluster. `writer` names the process that writes it, unlike any other.
+
+    `confirm` is called before each write, after the wait for other commands; it raises if nothing may be changed.
+    """
 
     client: AdminClient
     context: RunContext
     cluster_id: str
     writer: str
+    clock: Clock = SYSTEM_CLOCK
+    confirm: Callable[[], None] = lambda: None
     _here_ms: int | None = None
     """Time of this machine's record as this process has last read or written it."""
 
@@ -332,7 +337,8 @@ class MaintenanceStore:
         was made.
         """
         kept = replace(record, cluster_ms=record.at_ms)
-        with changing_state(self._path, *_SAID, then=_THEN):
+        with changing_state(self._path, *_SAID, self.clock, then=_THEN):
+            self.confirm()
             here = self._read_here()
             if here is not None and here.at_ms != self._here_ms:
                 raise ExecutionError(_WRITTEN_SINCE)

@@ -162,7 +162,9 @@ class Maintenance:
             raise InputError("name the brokers, for example 3,4")
         self._cluster_id = self.client.describe_cluster().cluster_id
         writer = f"maintenance-{new_run_id(self.clock.now_ms())}"
-        self._store = MaintenanceStore(self.client, self.context, self._cluster_id, writer)
+        self._store = MaintenanceStore(
+            self.client, self.context, self._cluster_id, writer, self.clock, self._confirm_again
+        )
         self._steps = Steps(self.tell, lambda: self.clock.sleep(self.context.poll_s))
 
     def facts(self, asked: int | None = None) -> MaintenanceFacts:
@@ -340,6 +342,10 @@ class Maintenance:
         if self._confirm is None:
             self._confirm = self._lease.enter_context(sole_change(self.client, self.context, "maintenance", self.clock))
         self._confirm()
+
+    def _confirm_again(self) -> None:
+        if self._confirm is not None:
+            self._confirm()
 
     def _is_of_run_here(self) -> bool:
         """True if a run of this machine goes on, and nobody else holds the lease: it may have none (`--lease off`)."""

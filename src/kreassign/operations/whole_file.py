@@ -12,10 +12,11 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
-from fcntl import LOCK_EX, flock
+from contextlib import ExitStack, contextmanager, suppress
+from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 
+from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import InputError, machine_reason
 from kreassign.executor.journal.folder import make_folder, sync_folder
 
@@ -45,24 +46,65 @@ def locked(lock: Path) -> Iterator[None]:
 
     A link of others under its name is not followed. Raises OSError.
     """
-    file = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, PRIVATE_MODE)
-    try:
+    with _opened(lock) as file:
         flock(file, LOCK_EX)
         yield
+
+
+@contextmanager
+def _opened(lock: Path) -> Iterator[int]:
+    file = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, PRIVATE_MODE)
+    try:
+        yield file
     finally:
         os.close(file)
 
 
+LOCK_PATIENCE_S = 30.0
+"""How long another command may change a file before this one gives up: less than a session of the lease."""
+
+_LOOK_EVERY_S = 0.05
+
+
 @contextmanager
-def changing_state(path: Path, what: str, left: str, *, then: str = "") -> Iterator[None]:
+def changing_state(path: Path, what: str, left: str, clock: Clock = SYSTEM_CLOCK, *, then: str = "") -> Iterator[None]:
     """Keep other commands from changing a file below the state directory while it is read and written again.
 
-    The lock is a file beside it, since each change puts another file in its place. Raises as `write_state`.
+    The lock is a file beside it, since each change puts another file in its place. What was known before, such as a
+    lease, may be over by the time that it is taken. Raises as `write_state`, and InputError if another command keeps
+    the lock for `LOCK_PATIENCE_S`.
     """
-    with _told(path, what, left, then):
-        make_folder(path.parent)
-        with locked(path.with_name(f".{path.name}.lock")):
-            yield
+    lock = path.with_name(f".{path.name}.lock")
+    with ExitStack() as held:
+        with _told(path, what, left, then):
+            make_folder(path.parent)
+            try:
+                file = held.enter_context(_opened(lock))
+            except OSError as error:
+                if not os.path.lexists(lock):
+                    raise
+                raise InputError(
+                    f"{lock}, which keeps other commands from changing {path.name} meanwhile, cannot be opened: "
+                    f"{machine_reason(error)}. {left}; move it away, or give it to the user of this command{then}"
+                ) from error
+            is_ours = _locks_in_time(file, clock)
+        if not is_ours:
+            raise InputError(
+                f"another command has been changing {path} for {LOCK_PATIENCE_S:g} s: it has locked {lock}. {left}; "
+                f"let that command go on if it is stopped (`fg`, `kill -CONT`), or end it{then}"
+            )
+        yield
+
+
+def _locks_in_time(file: int, clock: Clock) -> bool:
+    begun_s = clock.monotonic_s()
+    while True:
+        with suppress(BlockingIOError):
+            flock(file, LOCK_EX | LOCK_NB)
+            return True
+        if clock.monotonic_s() - begun_s >= LOCK_PATIENCE_S:
+            return False
+        clock.sleep(_LOOK_EVERY_S)
 
 
 def write_state(path: Path, text: str, what: str, left: str, *, then: str = "", mode: int = SHARED_MODE) -> None:
