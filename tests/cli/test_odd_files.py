@@ -179,7 +179,7 @@ def test_a_file_of_ids_that_is_no_text_is_named(tmp_path: Path, option: str, con
     assert (result.exit_code, str(tmp_path / "ids.txt") in result.output) == (2, True)
 
 
-@pytest.mark.parametrize("content", [CONTENTS["not UTF-8"], b"short\n"], ids=["not UTF-8", "short"])
+@pytest.mark.parametrize("content", [CONTENTS["not UTF-8"], b"hunter2\n"], ids=["not UTF-8", "short"])
 @pytest.mark.parametrize("line", SECRETS.values(), ids=SECRETS)
 def test_a_file_of_a_secret_that_is_no_text_or_can_be_guessed_is_named(
     tmp_path: Path, line: str, content: bytes
@@ -190,6 +190,7 @@ def test_a_file_of_a_secret_that_is_no_text_or_can_be_guessed_is_named(
     words = [word.format(odd=odd, plan=plan) for word in line.split()]
     result = CliRunner().invoke(kreassign, words)
     assert (result.exit_code, str(odd) in result.output) == (2, True), result.output
+    assert content.decode("latin-1").strip() not in result.output
 
 
 def invoke(tmp_path: Path, line: str) -> Result:
@@ -207,6 +208,39 @@ def invoke(tmp_path: Path, line: str) -> Result:
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, line: str, content: bytes) -> None:
     (tmp_path / "odd.json").write_bytes(content)
     assert str(tmp_path / "odd.json") in invoke(tmp_path, line).output
+
+
+SECRET = "7e4567hunter2horse"
+KEPT = {
+    "a token": f"{SECRET}\n",
+    "a token of digits first": f"41{SECRET}\n",
+    "a file of passwords": f"db:5432:*:app:{SECRET}\n",
+    "a file of passwords by address": f"10.0.0.1:5432:*:app:{SECRET}\n",
+    "a login": f"machine db login app password {SECRET}\n",
+    "a key": f"-----BEGIN PRIVATE KEY-----\n{SECRET}\n-----END PRIVATE KEY-----\n",
+    "properties": f"ssl.key.password={SECRET}\n",
+    "credentials": f"[default]\naws_secret_access_key = {SECRET}\n",
+    "a text in quotes": f'"{SECRET}" and more\n',
+    "a conflict": f"<<<<<<< {SECRET}\n",
+    "a plan above it": f"{PLAN}\n{SECRET}\n",
+}
+"""Files that are named by mistake, and served by mistake beside plans."""
+
+
+@pytest.mark.parametrize("content", KEPT.values(), ids=KEPT)
+@pytest.mark.parametrize("line", COMMAND_LINES.values(), ids=COMMAND_LINES)
+def test_no_message_about_a_file_quotes_its_content(tmp_path: Path, line: str, content: str) -> None:
+    (tmp_path / "odd.json").write_text(content)
+    output = "".join(invoke(tmp_path, line).output.split())
+    assert not [at for at in range(len(SECRET) - 5) if SECRET[at : at + 6] in output], output
+
+
+@pytest.mark.parametrize("content", KEPT.values(), ids=KEPT)
+def test_no_plan_that_is_served_quotes_a_file_that_is_none(tmp_path: Path, content: str) -> None:
+    (tmp_path / "odd.json").write_text(content)
+    (found,) = Served(WebSettings(tmp_path, plans=tmp_path)).plans().plans
+    assert found.problem is not None
+    assert not [at for at in range(len(SECRET) - 5) if SECRET[at : at + 6] in found.problem], found.problem
 
 
 OF_PLANS = (
@@ -249,7 +283,7 @@ KINDS = {
     "YAML": "it looks like YAML",
     "properties": "it looks like TOML or a file of properties",
     "a page": "it looks like HTML or XML",
-    "a note": "it begins with 'Move orders away, please.'",
+    "a note": "it is a text of another kind",
 }
 MAKERS = {**dict.fromkeys(OF_PLANS, "kreassign plan --out FILE"), "plan --snapshot": "kreassign snapshot --out FILE"}
 

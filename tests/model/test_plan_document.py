@@ -48,11 +48,11 @@ def entry(text: str) -> str:
     ('{"version":2,"partitions":[]}', "`version` is 2; Kafka knows version 1 only"),
     ('{"version":true,"partitions":[]}', "`version` is True; Kafka knows version 1 only"),
     (f"{PLAN}\n{OTHER}", "this is not JSON: a second document begins in line 2; a file holds one document"),
-    (f"{PLAN}\nSave this", ("this is not JSON: 'Save this' stands after the document in line 2; a file holds one "
+    (f"{PLAN}\nSave this", ("this is not JSON: more follows after the document in line 2; a file holds one "
                            "document")),
-    (f"{PLAN}\n<<<<<<< HEAD\n", ("this is not JSON: line 2 is a conflict marker of Git (<<<<<<< HEAD); resolve the "
+    (f"{PLAN}\n<<<<<<< HEAD\n", ("this is not JSON: line 2 is a conflict marker of Git; resolve the "
                                 "conflict first")),
-    (f"{{\n=======\n{PLAN}", ("this is not JSON: line 2 is a conflict marker of Git (=======); resolve the conflict "
+    (f"{{\n=======\n{PLAN}", ("this is not JSON: line 2 is a conflict marker of Git; resolve the conflict "
                              "first")),
     ('{"version":1,\n"partitions":[',
      "this is not JSON: it ends in line 2 before the document is complete; it was cut off"),
@@ -76,7 +76,7 @@ def entry(text: str) -> str:
      "line 4: t-1 has 1 replica, but 2 `log_dirs`"),
     (entry('{"topic":"t","partition":1,"replicas":[1],"log_dirs":[7]}'),
      "line 4: `log_dirs` is [7]; it must be a list of directories, or of `any`"),
-    (GENERATED + "more", "this is not JSON: 'more' stands after the document in line 6; a file holds one document"),
+    (GENERATED + "more", "this is not JSON: more follows after the document in line 6; a file holds one document"),
     (GENERATED.replace(PLAN, ""), "this is not JSON: it is empty"),
     (f"{GENERATED}\n{GENERATED}",
      f"`{GENERATED.splitlines()[0]}` stands there twice, in line 7 again; keep the output that is meant"),
@@ -85,7 +85,7 @@ def entry(text: str) -> str:
     (entry('{"topic":"t ","partition":1,"replicas":[1]}'), "line 4: `topic` is 't '; it must be the name of a topic"),
     (entry('{"topic":"..","partition":1,"replicas":[1]}'), "line 4: `topic` is '..'; it must be the name of a topic"),
     ('{"proposals":[],"goalSummary":[]}', "it names no partition: Cruise Control proposes no change"),
-    (f"<<<<<<< HEAD\n{GENERATED}", "line 1 is a conflict marker of Git (<<<<<<< HEAD); resolve the conflict first"),
+    (f"<<<<<<< HEAD\n{GENERATED}", "line 1 is a conflict marker of Git; resolve the conflict first"),
     (f"a warning\n{OTHER}\n{GENERATED}",
      "a document begins in line 2, before an output of --generate; a file holds one plan"),
 ])  # fmt: skip
@@ -143,9 +143,9 @@ def test_utf_8_is_decoded_without_a_mark(content: bytes) -> None:
     (r'{"a":"\q"}', "line 1, column 7: a backslash escapes nothing"),
     (r'{"a":{"b":1},"c":[{},[],{"b":1,"\u0062":2}]}', "the key 'b' is in one object twice, in line 1 again"),
     ("\ufeff[1]", "line 1, column 1: a byte order mark stands there, a second one"),
-    ("[1] ]", "']' stands after the document in line 1; a file holds one document"),
-    ("[1]\n\f\n", r"'\x0c' stands after the document in line 2; a file holds one document"),
-    ("[1]\u00a0", r"'\xa0' stands after the document in line 1; a file holds one document"),
+    ("[1] ]", "more follows after the document in line 1; a file holds one document"),
+    ("[1]\n\f\n", "more follows after the document in line 2; a file holds one document"),
+    ("[1]\u00a0", "more follows after the document in line 1; a file holds one document"),
 ])  # fmt: skip
 def test_an_error_in_json_is_said_in_plain_words(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):

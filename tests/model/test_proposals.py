@@ -133,7 +133,7 @@ COMPUTING = (
 
 
 @pytest.mark.parametrize(("text", "said"), [
-    ("once", "not JSON: it begins with 'once'"),
+    ("once", "not JSON: it is a text of another kind"),
     ("{}", NO_ARRAY),
     ("[]", NO_ARRAY),
     ('{"proposals": {}}', NO_ARRAY),

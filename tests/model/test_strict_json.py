@@ -44,7 +44,7 @@ def test_a_number_that_is_none_is_named_as_far_as_a_message_has_room(text: str, 
     ("[NaN]", "NaN is not a number in JSON"),
     ('{"a": -Infinity}', "-Infinity is not a number in JSON"),
     ("[1e400]", "1e400 is not a finite number"),
-    ("9" * 4301, f"{'9' * 40}… is larger than any size, rate or time"),
+    ("[" + "9" * 4301, f"{'9' * 40}… is larger than any size, rate or time"),
     (r'"\uD800"', r"$ is '\ud800', which has half of a surrogate pair and is no text"),
     (r'{"a": [1, {"b": "\uDbff"}]}', r"$.a[1].b is '\udbff', which has half of a surrogate pair and is no text"),
     (r'{"\udc00": 1}', r"a key of $ is '\udc00', which has half of a surrogate pair and is no text"),
@@ -53,6 +53,34 @@ def test_a_number_that_is_none_is_named_as_far_as_a_message_has_room(text: str, 
     ("[" * 100_000, "it is nested too deeply"),
 ], ids=range(9))  # fmt: skip
 def test_a_refusal_names_the_number_or_the_place(text: str, said: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
+        read_json(text)
+
+
+ANOTHER = "it is a text of another kind"
+YAML = "it looks like YAML"
+TOML = "it looks like TOML or a file of properties"
+NO_VALUE = "line 1, column 1: a value is missing, or is not JSON"
+ALONE = "the value before it stands in no object"
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("version: 1\npartitions:\n", YAML),
+    ("<!doctype html>\n<style>p { color: red }</style>", "it looks like HTML or XML"),
+    ("a = 1\nb = 2", TOML),
+    ("once", ANOTHER),
+    ("41ab", ANOTHER),
+    ("NaN", ANOTHER),
+    ("1e999", ANOTHER),
+    ('\u00a0{"version": 1}', NO_VALUE),
+    ('\f{"version": 1}', NO_VALUE),
+    ('WARN: slow\nWARN: again\n{"version": 1}', NO_VALUE),
+    ('level=info a\nlevel=info b\n{"version": 1}', NO_VALUE),
+    ('2026-11-30 slow\n{"version": 1}', f"line 1, column 5: {ALONE}"),
+    ('"version": 1,\n"partitions": [', f"line 1, column 10: {ALONE}"),
+    ("[1, 2\n3]", "line 2, column 1: a comma or the closing bracket is missing"),
+])  # fmt: skip
+def test_a_format_is_named_only_where_nothing_is_json(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
         read_json(text)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 
 import pytest
@@ -25,3 +26,20 @@ def test_what_python_refuses_otherwise_is_refused_with_words_for_a_user(text: st
 def test_what_is_no_toml_is_told_with_its_line() -> None:
     with pytest.raises(tomllib.TOMLDecodeError, match=r"^Invalid value \(at line 2, column 5\)$"):
         read_toml("a = 1\nb = x")
+
+
+WRONG = "Invalid value (at line 2, column 5)"
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ('["orders"]\na = x', WRONG),
+    ('[["a"]]\na = x', WRONG),
+    ("a = [\n    x]", WRONG),
+    ("{\n}", "Invalid statement (at line 1, column 1); it looks like JSON"),
+    ("[\n  1\n]", "Invalid initial character for a key part (at line 1, column 2); it looks like JSON"),
+    ("a: 1\nb: 2", "Expected '=' after a key in a key/value pair (at line 1, column 2); it looks like YAML"),
+    ("a: {b: 1}\nb: 2", "Expected '=' after a key in a key/value pair (at line 1, column 2)"),
+])  # fmt: skip
+def test_toml_with_an_error_is_not_taken_for_another_format(text: str, said: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
+        read_toml(text)

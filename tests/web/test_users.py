@@ -42,7 +42,8 @@ def test_a_user_has_a_name_roles_and_a_hidden_token() -> None:
 @pytest.mark.parametrize(("text", "reason"), [
     ("", "there are no users"),
     ("ann approver", "line 1: a user is a line NAME ROLE"),
-    (f"ann admin {ANN}", "line 1: 'admin' is not a list of roles"),
+    (f"ann admin {ANN}", "line 1: its second word is not a list of roles"),
+    (f"ann {ANN} approver", "line 1: its second word is not a list of roles"),
     ("ann viewer planted-token", "line 1: a token has at least 24 characters"),
     (f"ann viewer {ANN}\nann viewer {BOB}", "line 2: the name ann is taken"),
     (f"ann viewer {ANN}\n\nbob viewer {ANN}", "line 3: bob has the token of another user"),

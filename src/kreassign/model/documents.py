@@ -75,33 +75,35 @@ def conflict_in(text: str) -> str | None:
     marker = _CONFLICT.search(text)
     if marker is None:
         return None
-    shown = shortened(marker[0].rstrip())
-    return f"line {line_at(text, marker.start())} is a conflict marker of Git ({shown}); resolve the conflict first"
+    return f"line {line_at(text, marker.start())} is a conflict marker of Git; resolve the conflict first"
 
 
 class OtherKindError(ValueError):
-    """A text of which nothing is JSON; the message says what it looks like."""
+    """A text of which nothing is JSON. The message names its kind alone: it may be a secret, named by mistake."""
 
 
-_JSON, _TOML = "JSON", "TOML or a file of properties"
+_HTML, _SCRIPT, _JSON, _TOML = "HTML or XML", "a script", "JSON", "TOML or a file of properties"
 _TOML_LINE = r"(?:\[{1,2}[A-Za-z_][\w. -]*\]{1,2}|[\w.\"'-]+ *=.*)"
 _YAML_LINE = r"(?:---|(?:- )?[\w.\"'-]+:(?: .*)?)"
 _TEXT_KINDS = {
-    "HTML or XML": re.compile(r"<[!?A-Za-z]"),
-    "a script": re.compile("#!"),
+    _HTML: re.compile(r"<[!?A-Za-z]"),
+    _SCRIPT: re.compile("#!"),
     _TOML: re.compile(rf"{_TOML_LINE}(?:\n{_TOML_LINE})?\Z"),
     "YAML": re.compile(rf"{_YAML_LINE}\n{_YAML_LINE}\Z"),
     "CSV": re.compile(r"[\w\"][^{}\[\]\n]*[,;\t][^\s{}\[\]][^{}\[\]\n]*\n.*[,;\t]"),
-    _JSON: re.compile(r"\{|\[\s*(?:[\[{\"]|\Z)"),
+    _JSON: re.compile(r"\{|\[$", re.MULTILINE),
 }
 """Formats by the first two lines of a text that are neither blank nor comments."""
+_CERTAIN = (_HTML, _SCRIPT, _JSON)
+"""Formats in which a brace, or a quote at the beginning, is no sign of damaged JSON."""
 
 
 def text_kind(text: str) -> str | None:
     """The format that a text looks like; None if none is known."""
     lines = (line.strip() for line in text[:2_000].splitlines())
     first = "\n".join(islice((line for line in lines if line and not re.match("#(?!!)", line)), 2))
-    return next((kind for kind, pattern in _TEXT_KINDS.items() if pattern.match(first)), None)
+    kind = next((kind for kind, pattern in _TEXT_KINDS.items() if pattern.match(first)), None)
+    return None if kind not in _CERTAIN and ("{" in text or first.startswith('"')) else kind
 
 
 def line_at(text: str, position: int) -> int:
@@ -116,11 +118,11 @@ def line_at(text: str, position: int) -> int:
 # A JSON value as the standard library parses it.
 Json = Any
 
-_BLANKS = " \t\r"
-"""Blanks of JSON within a line; others, such as a form feed, are characters too many."""
 _MOST_DIGITS = 4_300
 """The longest integer that Python parses; beyond this it raises an error of its own."""
 _HALF_ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
+_MAY_BE_JSON = re.compile(r'\A[\s\ufeff]*[\["]|\{')
+_ANOTHER = "it is a text of another kind"
 _HALF = re.compile("[\ud800-\udfff]")
 
 
@@ -136,13 +138,15 @@ def read_json(text: str, *, takes_nan: bool = False) -> Json:
         )
         # Only escapes can produce halves, and most files have none: skip the walk through the document.
         if _HALF_ESCAPED.search(text):
-            for place, value in _texts(document, "$"):
-                if is_half(value):
-                    raise ValueError(f"{place} is {value!r}, which has half of a surrogate pair and is no text")
+            _refuse_halves(document)
     except json.JSONDecodeError as error:
-        if instead := _instead(error, text):
+        if instead := _instead(text):
             raise OtherKindError(instead) from error
         raise ValueError(_plain(error, text)) from error
+    except ValueError as error:  # it quotes a number, which is the beginning of a secret where it stands alone
+        if text.lstrip()[0] not in '{["':
+            raise OtherKindError(_ANOTHER) from error
+        raise
     except _KeyTwiceError as error:
         raise ValueError(_key_twice(text)) from error
     except RecursionError as error:
@@ -156,6 +160,7 @@ _PLAIN = {
     "Expecting ':' delimiter": "a colon is missing",
     "Expecting ',' delimiter": "a comma or the closing bracket is missing",
     "Unexpected UTF-8 BOM (decode using utf-8-sig)": "a byte order mark stands there, a second one",
+    "Extra data": "the value before it stands in no object",
     "Unterminated string starting at": "a text has no closing quote",
     "Invalid control character at": "a text has an unescaped control character",
 }
@@ -167,9 +172,8 @@ def _plain(error: json.JSONDecodeError, text: str) -> str:
         return "it is empty"
     if conflict := conflict_in(text):
         return conflict
-    if error.msg == "Extra data":
-        rest = text[error.pos :].split("\n", 1)[0].strip(_BLANKS)
-        what = "a second document begins" if rest[0] in "{[" else f"{shortened(rest)!r} stands after the document"
+    if error.msg == "Extra data" and text.lstrip()[0] in "{[":
+        what = "a second document begins" if text[error.pos] in "{[" else "more follows after the document"
         return f"{what} in line {error.lineno}; a file holds one document"
     if error.pos >= len(text.rstrip()):
         return f"it ends in line {line_at(text.rstrip(), error.pos)} before the document is complete; it was cut off"
@@ -177,14 +181,13 @@ def _plain(error: json.JSONDecodeError, text: str) -> str:
     return f"line {error.lineno}, column {error.colno}: {what}"
 
 
-def _instead(error: json.JSONDecodeError, text: str) -> str | None:
-    """What a text is of which nothing is JSON."""
+def _instead(text: str) -> str | None:
+    """The kind of a text of which nothing is JSON."""
     if not text.strip() or conflict_in(text):
         return None
     if (kind := text_kind(text)) not in (None, _JSON):
         return f"it looks like {kind}"
-    is_at_once = error.msg == "Expecting value" and not text[: error.pos].strip()
-    return f"it begins with {shortened(text.strip().splitlines()[0])!r}" if is_at_once else None
+    return None if _MAY_BE_JSON.search(text) else _ANOTHER
 
 
 class _KeyTwiceError(Exception):
@@ -263,6 +266,12 @@ def _whole(text: str) -> int:
 
 def _refuse(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number in JSON")
+
+
+def _refuse_halves(document: Json) -> None:
+    for place, value in _texts(document, "$"):
+        if is_half(value):
+            raise ValueError(f"{place} is {value!r}, which has half of a surrogate pair and is no text")
 
 
 def _texts(value: Json, place: str) -> Iterator[tuple[str, str]]:

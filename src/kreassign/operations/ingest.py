@@ -24,7 +24,7 @@ from kreassign.executor.cluster.readings import read_log_dirs, with_moves
 from kreassign.model import Broker, ConfigEntry, ConfigResource, OffsetSpec, Topic
 from kreassign.model.cluster import CLEANUP_POLICY
 from kreassign.model.load import LOCAL_SPARK, SparkOptions, spark_log
-from kreassign.model.text import check_wait, counted, shortened
+from kreassign.model.text import check_wait, counted
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 from kreassign.operations.connect import Warn, connect, tell_nobody, warn_of_failures, warn_program
 from kreassign.operations.snapshot import cleanup_policies, described_cluster, warn_of_unread
@@ -484,7 +484,7 @@ def _storable(text: str) -> str:
 def _readable(content: bytes) -> Parsed:
     found = parse(content)
     if found.unreadable and not found.readings:
-        raise InputError(f"nothing in it is a reading: {found.unreadable[0]}: {shortened(found.unreadable[0].text)}")
+        raise InputError(f"nothing in it is a reading: {found.unreadable[0]}")
     return found
 
 

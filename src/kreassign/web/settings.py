@@ -96,7 +96,7 @@ def _user(words: list[str]) -> User:
     try:
         return User(shortened(printable(name)), frozenset(map(Role, roles.split(","))), PageToken(token))
     except ValueError:
-        raise InputError(f"{shortened(printable(roles))!r} is not a list of roles; {USER_LINE}") from None
+        raise InputError(f"its second word is not a list of roles; {USER_LINE}") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -160,7 +160,7 @@ def test_whose_metrics_they_are_must_be_said(tmp_path: Path) -> None:
         ("# HELP up nothing\n", "measures: nothing is there to store: no file has a reading"),
         (HALF_OF_A_SAMPLE, f"measures: nothing is there to store: partition t-0 {NO_END}"),
         ("process_cpu_seconds_total NaN\n", "measures: nothing is there to store: line 1 value is not a finite number"),
-        ("a 1,5\n", 'measures: nothing in it is a reading: line 1 is no reading such as name{label="text"} 1.5: a 1,5'),
+        ("a 1,5\n", 'measures: nothing in it is a reading: line 1 is no reading such as name{label="text"} 1.5'),
     ],
     ids=["no known series", "no reading", "half of a sample", "no value", "no number"],
 )

@@ -191,7 +191,7 @@ def test_a_pattern_that_matches_nothing_is_refused(server: str, placement: Path)
 
 @pytest.mark.parametrize(("content", "said"), [
     ('{"version":1,"partitions":[]}', "it names no partition"),
-    ("{old}<<<<<<< HEAD\n{old}", "line 6 is a conflict marker of Git (<<<<<<< HEAD); resolve the conflict first"),
+    ("{old}<<<<<<< HEAD\n{old}", "line 6 is a conflict marker of Git; resolve the conflict first"),
     ("{old}{old}", "a second document begins in line 6; a file holds one document"),
 ])  # fmt: skip
 def test_half_a_placement_is_refused(server: str, placement: Path, content: str, said: str) -> None:

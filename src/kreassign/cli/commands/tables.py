@@ -106,10 +106,10 @@ def _show(done: ingest.Imported, what: str) -> None:
     for each in done.files:
         others = f", {each.others} of no use here" if each.others else ""
         click.echo(f"{each.file}: {counted(each.usable, what)}{others}")
-        _show_bad(each.file, each.bad)
+        _show_bad(each.file, each.bad, quotes=each.usable > 0)
         for instance, count in each.unknown.items():
             click.echo(f"{each.file}: {count} of {instance}, whose broker is not known: add --instance {instance}=ID")
-    _show_bad("all files", done.together)
+    _show_bad("all files", done.together, quotes=True)
     added = ", ".join(f"{count} to {table}" for table, count in done.added.items())
     click.echo(
         f"added {added or 'nothing'}" + (f"; {done.known_already} were there already" if done.known_already else "")
@@ -118,11 +118,12 @@ def _show(done: ingest.Imported, what: str) -> None:
     print_next(next_command("load", takes=DATA))
 
 
-def _show_bad(subject: object, bad: ingest.Bad) -> None:
+def _show_bad(subject: object, bad: ingest.Bad, *, quotes: bool) -> None:
+    """Show a line per reason; it `quotes` no file of which nothing is used: that may be a secret, named by mistake."""
     for reason, count in bad.counts.items():
         first = bad.first[reason]
         text = first.text if len(first.text) <= SHOWN_OF_ROW else f"{first.text[:SHOWN_OF_ROW]}…"
-        click.echo(f"{subject}: {count} not stored: {reason}; first {first.place}: {text}")
+        click.echo(f"{subject}: {count} not stored: {reason}; first {first.place}{f': {text}' if quotes else ''}")
 
 
 @examples(
