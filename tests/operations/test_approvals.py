@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,12 @@ def test_a_file_that_is_no_approval_approves_nothing(path: Path, content: str) -
     approval_path(path).write_bytes(content.encode(errors="surrogateescape"))
     with pytest.raises(MalformedPlan, match=r"plan\.approval\.json: is no approval of a plan"):
         require_approval(path, read_plan_file(path))
+
+
+def test_an_approval_may_have_fields_of_others(path: Path) -> None:
+    given = approve(path, plan_id(ONE), "Ada", "", 1_000)
+    approval_path(path).write_text(json.dumps({**asdict(given), "ticket": "OPS-7", "expires_ms": None}))
+    assert require_approval(path, read_plan_file(path)) == given
 
 
 def test_an_approval_is_whole_or_not_there(path: Path) -> None:

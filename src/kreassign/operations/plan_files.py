@@ -21,7 +21,7 @@ from kreassign.model.plan_facts import UNKNOWN_ORIGIN, PlanFacts, PlanOrigin, pl
 from kreassign.model.plan_facts_json import format_facts, parse_facts
 from kreassign.model.proposals import Proposals
 from kreassign.model.text import printable, shortened, some_of
-from kreassign.model.typed_json import Reader
+from kreassign.model.typed_json import Reader, hints_of
 from kreassign.operations.text_files import read_text
 from kreassign.operations.whole_file import replace_file
 
@@ -250,12 +250,17 @@ def revoke(plan: Path) -> None:
 
 
 def approval_of(plan: Path) -> Approval | None:
-    """Read the approval beside a plan, of whatever content; None where there is none. Raises MalformedPlan."""
+    """Read the approval beside a plan, of whatever content; None where there is none. Raises MalformedPlan.
+
+    Fields that this version does not know, such as the ticket of a team, are ignored.
+    """
     path = approval_path(plan)
     if not path.exists():
         return None
     try:
-        found: Approval = Reader().value(read_json(read_text(path)), Approval, "the document")
+        document = Reader().plain(read_json(read_text(path)), dict, "the document")
+        known = hints_of(Approval)
+        found: Approval = Reader().record({name: one for name, one in document.items() if name in known}, Approval)
     except (InputError, ValueError, TypeError) as error:
         raise MalformedPlan(f"is no approval of a plan: {error}", path=str(path)) from error
     return found
