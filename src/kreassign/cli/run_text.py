@@ -490,7 +490,7 @@ def state_text(found: RunHistory, *, is_short: bool = False) -> str:
 
 
 def _throttle_in_force(found: RunHistory) -> str:
-    limit, count = rates_text(found.rates), len(found.throttle_residue)
+    limit, count = rates_text(found.rates), found.open_settings
     if not (limit and count):
         return ""
     are = agreeing(count, "are restored when the run ends")

@@ -311,14 +311,14 @@ class RunHistory:
     present verdicts of the guards; one of them may have ended the run in such a way that it `wants_rollback`.
     `pace` is its present order, limits and hours, `outlook` what it waits for and what will not fit into its hours.
     `was_throttle_kept` unless others are known to have changed the throttle while the run had it set.
-    `throttle_residue` has a sentence per setting that the run still has to restore. `operators` are those who started
-    and resumed it, each once; `plan_id` is that of the plan's facts file. `lease` is the state of the lease of its
-    cluster, "" without one; `silence` says since when the cluster does not answer, None if it does. It `is_active`
-    while a process executes it. `why_held` says why an operator or guards let nothing start, `guards` names those
-    breached now; `open_settings` counts settings that it has changed and not restored. `progress` is None where the
-    run was read without. It `can_be_resumed` where no process executes it, and anything is left to do. Its journal is
-    kept in `journal_to`, too. `problem_partitions` has all partitions of each problem that names only the
-    first.
+    `throttle_residue` has a sentence per setting that the run has left changed; none while a process executes it,
+    which restores its `open_settings` at the end. `operators` are those who started and resumed it, each once;
+    `plan_id` is that of the plan's facts file. `lease` is the state of the lease of its cluster, "" without one;
+    `silence` says since when the cluster does not answer, None if it does. It `is_active` while a process executes
+    it. `why_held` says why an operator or guards let nothing start, `guards` names those breached now;
+    `open_settings` counts settings that it has changed and not restored. `progress` is None where the run was read
+    without. It `can_be_resumed` where no process executes it, and anything is left to do. Its journal is kept in
+    `journal_to`, too. `problem_partitions` has all partitions of each problem that names only the first.
     """
 
     run_id: str

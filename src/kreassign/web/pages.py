@@ -121,7 +121,7 @@ def shown(run: RunHistory) -> ShownRun:
             "verdicts": run.verdicts,
             "problems": run.problems,
             "outlook": run.outlook,
-            "residue": () if run.is_active else run.throttle_residue,
+            "residue": run.throttle_residue,
         },
         tables={
             "brokers": tuple(map(_broker_cells, progress.brokers)),

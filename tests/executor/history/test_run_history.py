@@ -26,6 +26,12 @@ def test_a_paused_run_tells_what_it_has_to_restore() -> None:
     assert (told.state, told.ended_ms, len(told.throttle_residue)) == ("paused", None, len(OVERRIDES))
 
 
+def test_a_run_that_goes_on_has_left_no_throttle_behind() -> None:
+    going_on = history(fold(SUBMITTED), is_active=True)
+    assert (going_on.throttle_residue, going_on.open_settings) == ((), len(OVERRIDES))
+    assert len(history(fold(SUBMITTED)).throttle_residue) == len(OVERRIDES), "its process is gone"
+
+
 def test_a_refused_move_carries_its_reason() -> None:
     answer = MovesSubmitted(4_000, (A1,), (Refusal(A0, "not enough brokers"),))
     told = history(fold([*SUBMITTED[:-1], answer]))
