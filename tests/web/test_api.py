@@ -32,10 +32,12 @@ from kreassign.operations.plan_files import facts_path, write_plan
 from kreassign.operations.run_journals import NamedCluster
 from kreassign.web.api import CALLS, DOCUMENT_PATH, PREFIX, STREAM_PATH, openapi
 from kreassign.web.operations import MOST_STREAMS
+from kreassign.web.records import SHOWN_MOVES, run_document
 from testbed.waiting import wait_until
 from tests.executor.twin_runs import tp
 from tests.monitoring.pages import Page
 from tests.report.plans import FACTS
+from tests.report.runs import TWO_MOVES, a_run
 from tests.web.conftest import PLAN, Place, write_hostile_plan
 from tests.web.runs import IMAGE, SCRIPT, LiveRun, hostile_journal, live_run
 from tests.web.site import Site, serving_page, with_control
@@ -66,6 +68,20 @@ def test_whatever_changes_something_is_said_to_need_the_token() -> None:
     for methods in openapi()["paths"].values():
         for method, operation in methods.items():
             assert (operation.get("security") == [{"token": []}]) is (method == "post")
+
+
+def test_answers_have_every_field_and_requests_may_leave_out_those_with_a_default() -> None:
+    schemas, paths = openapi()["components"]["schemas"], openapi()["paths"]
+    asked = {
+        operation["requestBody"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+        for methods in paths.values()
+        for operation in methods.values()
+        if "requestBody" in operation
+    }
+    assert schemas["TaskRequest"]["required"] == ["task"]
+    assert schemas["ApproveRequest"]["required"] == ["plan_id"]
+    for name in schemas.keys() - asked:
+        assert schemas[name]["required"] == [*schemas[name]["properties"]], name
 
 
 @pytest.mark.parametrize("path", [f"{PREFIX}{call.path}" for call in CALLS if call.request is None])
@@ -113,6 +129,12 @@ def test_a_run_has_its_moves_and_moves_come_in_parts(site: Site) -> None:
 def test_a_run_is_the_document_that_status_prints(place: Place) -> None:
     shown = CliRunner().invoke(kreassign, ["status", "run-1", "--state-dir", str(place.state_dir), "--format", "json"])
     assert place.site.ask("/api/v1/runs/run-1").document == json.loads(shown.output)
+
+
+def test_a_run_names_as_many_partitions_of_a_problem_as_moves() -> None:
+    sentence, names = "1,000 partitions (t-0 and 999 more) each was refused", tuple(f"t-{one}" for one in range(1_000))
+    document = run_document(a_run(TWO_MOVES, problem_partitions={sentence: names, "in short": names[:2]}))
+    assert document["problem_partitions"] == {sentence: [*names[:SHOWN_MOVES]], "in short": ["t-0", "t-1"]}
 
 
 @pytest.mark.parametrize(("path", "status"), [

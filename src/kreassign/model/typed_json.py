@@ -70,7 +70,7 @@ class Reader:
 
     def record(self, values: Mapping[str, Json], kind: Any) -> Any:
         """Read the fields of a dataclass; those with a default may be missing."""
-        hints, needed = hints_of(kind), _needed(kind)
+        hints, needed = hints_of(kind), needed_in(kind)
         if strange := [name for name in values if name not in needed]:
             raise TypeError(f"there is no field {shortened(repr(strange[0]))}")
         if missing := [name for name, is_needed in needed.items() if is_needed and name not in values]:
@@ -96,6 +96,6 @@ def hints_of(kind: Any) -> dict[str, Any]:
 
 
 @cache
-def _needed(kind: Any) -> dict[str, bool]:
+def needed_in(kind: Any) -> dict[str, bool]:
     """Fields of a dataclass by name: true for those without a default."""
     return {one.name: one.default is MISSING and one.default_factory is MISSING for one in fields(kind)}

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, is_dataclass
 from enum import Enum
+from functools import partial
 from typing import Any, TypeVar, Union, get_args, get_origin
 
 from starlette.concurrency import run_in_threadpool
@@ -19,7 +20,7 @@ from kreassign.errors import InputError
 from kreassign.model.documents import Json, read_json
 from kreassign.model.run import RunHistory
 from kreassign.model.text import parse_whole
-from kreassign.model.typed_json import JSON_TYPES, Reader, hints_of, names_in, to_document
+from kreassign.model.typed_json import JSON_TYPES, Reader, hints_of, names_in, needed_in, to_document
 from kreassign.web import previews, records
 from kreassign.web.guard import Access, body_of
 from kreassign.web.operations import MOST_MOVES, MOST_RUNS, Served
@@ -32,8 +33,8 @@ Record = TypeVar("Record")
 
 
 def text(value: object) -> str:
-    """Encode a value as one line of JSON without characters that HTML could interpret as markup."""
-    found = json.dumps(to_document(value), separators=(",", ":"))
+    """Encode a record, or a document, as one line of JSON without characters that HTML could interpret as markup."""
+    found = json.dumps(to_document(value) if is_dataclass(value) else value, separators=(",", ":"))
     return found.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
@@ -52,30 +53,36 @@ def parsed(kind: type[Record], content: bytes) -> Record:
     return record
 
 
-def schema(kind: Any, known: dict[str, Json]) -> Json:
-    """JSON Schema of a type; schemas of records are added to `known` and referenced."""
+def schema(kind: Any, known: dict[str, Json], *, is_request: bool = False) -> Json:
+    """JSON Schema of a type; schemas of records are added to `known` and referenced.
+
+    Answers have every field; requests may leave out those with a default, so that a record of both has two schemas.
+    """
     origin, inner = get_origin(kind), get_args(kind)
+    of = partial(schema, known=known, is_request=is_request)
     if origin in {Union, types.UnionType}:
-        return {"anyOf": [schema(one, known) for one in inner]}
+        return {"anyOf": [*map(of, inner)]}
     if origin is tuple:
-        each = [schema(one, known) for one in inner if one is not Ellipsis]
+        each = [of(one) for one in inner if one is not Ellipsis]
         return {"type": "array"} | ({"prefixItems": each} if Ellipsis not in inner else {"items": each[0]})
     if origin in {dict, Mapping}:
-        return {"type": "object", "additionalProperties": schema(inner[1], known)}
+        return {"type": "object", "additionalProperties": of(inner[1])}
     if kind in JSON_TYPES:
         return {"type": JSON_TYPES[kind]}
     if issubclass(kind, Enum):
         return {"type": "string", "enum": [one.value for one in kind]}
-    if kind.__name__ not in known:
-        known[kind.__name__] = {}  # a placeholder, for records that refer to it meanwhile
-        known[kind.__name__] = {
+    name = kind.__name__ if is_request else kind.__name__.removesuffix("Request")
+    if name not in known:
+        known[name] = {}  # a placeholder, for records that refer to it meanwhile
+        needed = [one for one, is_needed in needed_in(kind).items() if is_needed]
+        known[name] = {
             "type": "object",
             "description": " ".join((kind.__doc__ or "").split()),
-            "properties": {name: schema(_type_in(kind, name), known) for name in names_in(kind)},
-            "required": [field.name for field in fields(kind) if field.default is MISSING],
+            "properties": {one: of(_type_in(kind, one)) for one in names_in(kind)},
+            "required": needed if is_request else [*names_in(kind)],
             "additionalProperties": False,
         }
-    return {"$ref": f"#/components/schemas/{kind.__name__}"}
+    return {"$ref": f"#/components/schemas/{name}"}
 
 
 def _type_in(kind: Any, name: str) -> Any:
@@ -143,7 +150,7 @@ CALLS = (
         query={"limit": LIMIT, "cluster_id": "those of this cluster only"},
     ),
     Call(
-        "/runs/{run_id}", "A run as in `kreassign status`, with its first moves.", RunHistory,
+        "/runs/{run_id}", "A run as in `kreassign status`, its first moves and partitions of problems.", RunHistory,
         lambda served, asked: served.run(asked.path["run_id"]),
     ),
     Call(
@@ -309,7 +316,7 @@ def _operation(call: Call, known: dict[str, Json], problem: Json) -> Json:
         "responses": {"200": answer, "default": problem},
     }
     if call.request is not None:
-        content = {"application/json": {"schema": schema(call.request, known)}}
+        content = {"application/json": {"schema": schema(call.request, known, is_request=True)}}
         found |= {"requestBody": {"required": True, "content": content}, "security": [{"token": []}]}
         found["description"] = f"Needs the role {call.role.value}."
     return found

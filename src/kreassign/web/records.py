@@ -326,9 +326,12 @@ def command_of(words: Words, server: str) -> str:
 def run_document(run: RunHistory) -> Json:
     """The document of `kreassign status`, but only with the first moves that copy data, those in progress first.
 
-    A run may have a hundred thousand moves, and streams send it whenever something changes.
+    Of the partitions of a problem, whose sentence has their number, it has the first as well. A run may have a hundred
+    thousand moves, and streams send it whenever something changes.
     """
-    shown = to_document(replace(run, moves=tuple(run.by_interest[:SHOWN_MOVES])))
+    partitions = {sentence: names[:SHOWN_MOVES] for sentence, names in run.problem_partitions.items()}
+    moves = tuple(run.by_interest[:SHOWN_MOVES])
+    shown = to_document(replace(run, moves=moves, problem_partitions=partitions))
     return shown | {name: to_document(getattr(run, name)) for name in run.ALSO_SHOWS}
 
 
