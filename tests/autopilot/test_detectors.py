@@ -9,7 +9,7 @@ import pytest
 from kreassign.autopilot.core import symptoms
 from kreassign.autopilot.events import FindingMoved, Name, Result
 from kreassign.autopilot.lifecycle import State
-from kreassign.autopilot.memory import Outage
+from kreassign.autopilot.memory import Outage, memory_of
 from kreassign.autopilot.observation import Known, Observation, Unknown
 from kreassign.autopilot.policy import Kind
 from tests.autopilot.test_judgement import FULL_3, SLOW_3, lagging
@@ -291,6 +291,56 @@ def test_growth_keeps_no_disk_open_that_was_told_by_its_share(urgent_within: str
     watched = Watched(f"[disk-fills]\nurgent-within = '{urgent_within}'\n", world)
     watched.watch(8 * HOUR, every_s=300)
     assert (watched.memory.findings[FULL_3].state is State.CLOSED) is is_over
+
+
+def test_a_disk_that_fills_again_while_copies_hide_growth_is_repaired_again() -> None:
+    """Urgent by its growth at 70%, its repair brings it to 66%; it is at 85% before its growth is known again."""
+
+    def world(now_s: float) -> Observation:
+        ended_s = next((one.ended_ms / 1000 for one in watched.memory.acts if one.ended_ms is not None), None)
+        hours, least = (now_s / HOUR, 0.46) if ended_s is None else ((now_s - ended_s) / HOUR, 0.66)
+        return cluster(0, LISTS, used={3: min(0.9, least + 0.04 * hours)})
+
+    watched = Watched("[disk-fills]\nlevel = 'act'\nurgent-within = '12h'\n", world)
+    watched.watch(12.25 * HOUR, every_s=300)
+    assert watched.runs == [FULL_3, FULL_3]
+    assert State.GIVEN_UP not in watched.states
+
+
+@pytest.mark.parametrize(("share", "cut", "urgent_within"), [(0.71, 0.76, "6h"), (0.83, 0.91, "12h")])
+def test_growth_that_takes_over_from_the_share_stays_while_hidden(share: float, cut: float, urgent_within: str) -> None:
+    """It is told, or urgent, by its share; retention cuts that, growth keeps it so, and others move a partition."""
+
+    def world(now_s: float) -> Observation:
+        hours = now_s / HOUR
+        seen = cluster(0, LISTS, used={3: share + 0.02 * hours if hours < 7 else cut})
+        moves = frozenset({seen.placed[0].topic_partition}) if hours >= 7.25 else frozenset()
+        return replace(seen, moves_of_others=Known(moves))
+
+    watched = Watched(f"[disk-fills]\nurgent-within = '{urgent_within}'\n", world)
+    watched.watch(7.2 * HOUR, every_s=300)
+    before = watched.memory.findings[FULL_3]
+    watched.watch(HOUR, every_s=300)
+    after = watched.memory.findings[FULL_3]
+    assert (after.state, after.urgent_ms) == (State.TOLD, before.urgent_ms)
+
+
+def test_a_journal_without_the_cause_of_a_full_disk_closes_nothing() -> None:
+    """It is full within hours by its growth, which an earlier process did not write; others move a partition."""
+
+    def world(now_s: float) -> Observation:
+        seen = cluster(0, LISTS, used={3: min(0.72, 0.46 + 0.04 * now_s / HOUR)})
+        moves = frozenset({seen.placed[0].topic_partition}) if now_s >= 6.5 * HOUR else frozenset()
+        return replace(seen, moves_of_others=Known(moves))
+
+    watched = Watched("[disk-fills]\n", world)
+    watched.watch(6.5 * HOUR, every_s=300)
+    moved = FindingMoved
+    watched.memory = memory_of(
+        replace(one, by_growth=None) if isinstance(one, moved) else one for one in watched.events
+    )
+    watched.watch(HOUR, every_s=300)
+    assert watched.memory.findings[FULL_3].state is State.TOLD
 
 
 def test_a_disk_seen_for_the_first_time_is_not_said_to_stay() -> None:

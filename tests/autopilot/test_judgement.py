@@ -105,6 +105,19 @@ def test_a_repair_of_an_urgent_disk_is_not_ended_for_another_one() -> None:
     assert EndRun("run-0") not in watched.orders
 
 
+def test_an_urgent_disk_waits_for_no_disk_that_was_urgent_by_its_share() -> None:
+    """Broker 3 was told by its growth, urgent at 93%, and is at 85% while its repair runs; broker 5 is at 95%."""
+
+    def world(now_s: float) -> Observation:
+        hours = now_s / HOUR
+        used = 0.51 + 0.04 * hours if hours < 10.5 else 0.85
+        return cluster(0, LISTS, used={3: used, 5: 0.95 if hours >= 11 else 0.5})
+
+    watched = Watched("[disk-fills]\nlevel = 'act'\nurgent-within = '1h'\n", world, run_s=DAY)
+    watched.watch(13 * HOUR, every_s=300)
+    assert watched.runs[:2] == [FULL_3, Name(Kind.DISK_FILLS, "broker 5:/d0")]
+
+
 def test_an_urgent_disk_does_not_wait_for_the_night_of_a_dead_broker() -> None:
     """The repair of broker 3 is paused by day; a disk that may be relieved at any time is full within hours."""
     policy = f"[broker-gone]\nlevel = 'act'\n{NIGHT.replace('01:00', '02:00')}"

@@ -46,6 +46,7 @@ from kreassign.autopilot.gates import (
     Case,
     at_any_time,
     closed_gates,
+    hides_urgency,
     hold_of,
     hours_of,
     is_restless,
@@ -294,7 +295,8 @@ def _more_urgent(look: Look, act: Act, shown: Mapping[Name, Symptom]) -> Name | 
     is urgent, where what this one repairs is not.
     """
     is_waiting = window_text(hours_of(act, look.policy), look.now.at_ms) is not None
-    may_give_way = act.name in shown and look.memory.findings[act.name].urgent_ms is None
+    own = shown.get(act.name)
+    may_give_way = own is not None and not _is_urgent(look, look.memory.findings[act.name], own)
     for finding in look.memory.open:
         name, symptom = finding.name, shown.get(finding.name)
         if finding.state not in WAITING or symptom is None or finding.failures or name in act.names:
@@ -365,13 +367,15 @@ def _evidence(look: Look, finding: Finding, symptom: Symptom | None) -> Evidence
     evidence = evidence_of(look, finding.name, symptom, finding.since_ms)
     if symptom is None or evidence is Evidence.RIPE or finding.state not in PLANNED:
         return evidence
-    ripens = finding.state is State.PROPOSED and symptom.propose_s < NEVER_S
-    return Evidence.UNKNOWN if ripens or _is_hidden(look, finding, symptom) else evidence
+    waits = symptom.propose_s < NEVER_S or hides_urgency(finding, symptom)
+    is_kept = finding.state is State.PROPOSED and waits
+    return Evidence.UNKNOWN if is_kept or unread(look.now, finding.name.kind) else evidence
 
 
-def _is_hidden(look: Look, finding: Finding, symptom: Symptom) -> bool:
-    """True if what made a finding due, or urgent, may be what was not read."""
-    return (finding.by_growth and symptom.by_growth is None) or bool(unread(look.now, finding.name.kind))
+def _is_urgent(look: Look, finding: Finding, symptom: Symptom) -> bool:
+    """True if a finding is urgent, or was and what made it so may be what was not read."""
+    is_hidden = hides_urgency(finding, symptom) or bool(unread(look.now, finding.name.kind))
+    return symptom.is_urgent or (finding.urgent_ms is not None and is_hidden)
 
 
 def _step(decided: Decision, look: Look, name: Name, symptom: Symptom | None) -> None:
@@ -382,7 +386,7 @@ def _step(decided: Decision, look: Look, name: Name, symptom: Symptom | None) ->
         if symptom is None:
             return
         begun = FindingMoved(at_ms, name, State.SEEN, "it is there", symptom.seen, symptom.since_ms)
-        decided.note(replace(begun, brokers=_brokers(symptom), by_growth=bool(symptom.by_growth)))
+        decided.note(replace(begun, brokers=_brokers(symptom), by_growth=symptom.by_growth))
     _follow_sight(decided, look, name, symptom)
     for _ in range(len(State)):  # what is old when it is first seen passes several states at once
         finding = decided.memory.findings[name]
@@ -393,7 +397,8 @@ def _step(decided: Decision, look: Look, name: Name, symptom: Symptom | None) ->
             is_new = symptom is not None and symptom.is_urgent and to is State.TOLD
             is_urgent = is_new or finding.urgent_ms is not None
             _note_gain(decided, look, finding)
-            decided.note(FindingMoved(at_ms, name, to, f"the evidence is {evidence}", seen, is_urgent=is_urgent))
+            moved = FindingMoved(at_ms, name, to, f"the evidence is {evidence}", seen, is_urgent=is_urgent)
+            decided.note(replace(moved, urgent_by_growth=symptom.urgent_by_growth) if symptom and is_new else moved)
         FOLLOW[action](Stepped(decided, look, decided.memory.findings[name], symptom))
         if to is finding.state or to is State.CLOSED:
             break
@@ -405,10 +410,20 @@ def _step(decided: Decision, look: Look, name: Name, symptom: Symptom | None) ->
     was_urgent = finding.urgent_ms is not None and at_ms - finding.urgent_ms >= URGENT_MS
     if symptom.is_urgent and finding.urgent_ms is None:
         urgent = FindingMoved(at_ms, name, finding.state, "it is urgent", symptom.seen, is_urgent=True)
-        decided.note(replace(urgent, by_growth=bool(symptom.by_growth)))
+        decided.note(replace(urgent, by_growth=symptom.by_growth, urgent_by_growth=symptom.urgent_by_growth))
         decided.messages.append(Message(name, f"{name}: it is urgent now: {symptom.seen}", finding.why, _COMMANDS))
-    elif was_urgent and not (symptom.is_urgent or _is_hidden(look, finding, symptom)):
-        decided.note(FindingMoved(at_ms, name, finding.state, finding.why, symptom.seen))
+    elif was_urgent and not _is_urgent(look, finding, symptom):
+        decided.note(FindingMoved(at_ms, name, finding.state, finding.why, symptom.seen, by_growth=symptom.by_growth))
+    elif _is_by_other(finding, symptom):
+        is_urgent = finding.urgent_ms is not None
+        moved = FindingMoved(at_ms, name, finding.state, finding.why, symptom.seen, is_urgent=is_urgent)
+        decided.note(replace(moved, by_growth=symptom.by_growth, urgent_by_growth=symptom.urgent_by_growth))
+
+
+def _is_by_other(finding: Finding, symptom: Symptom) -> bool:
+    """True if growth of a disk took over from its used share, or the share from growth."""
+    is_urgent_by_other = symptom.urgent_by_growth not in {None, finding.urgent_by_growth}
+    return symptom.by_growth not in {None, finding.by_growth} or is_urgent_by_other
 
 
 def _note_gain(decided: Decision, look: Look, finding: Finding) -> None:

@@ -271,9 +271,15 @@ def _disk_fills(look: Look) -> Iterator[Symptom]:
             seen = f"it is {share:.0%} full, {soon}"
             usual = patience(Kind.DISK_FILLS, look.policy)
             lasting = usual if is_due else usual._replace(propose_s=NEVER_S)
-            by_share = share >= (policy.urgent_share if is_urgent else policy.tell_share)
-            by_growth = None if growth is None else not by_share
-            yield Symptom(subject, seen, *lasting, is_urgent=is_urgent, by_growth=by_growth)
+            yield Symptom(
+                subject,
+                seen,
+                *lasting,
+                is_urgent=is_urgent,
+                by_growth=True if share < least else False if share >= policy.tell_share else None,
+                urgent_by_growth=share < policy.urgent_share if is_urgent else None,
+                is_growth_known=growth is not None,
+            )
 
 
 EASED_BELOW = 0.10
@@ -460,7 +466,7 @@ def _leaders(look: Look) -> Iterator[Symptom]:
 def _sees_use(look: Look, subject: str) -> str | None:
     """A directory may fill still that is offline, or whose file system has no known size.
 
-    So may one whose growth is not known, if the finding began, or became urgent, by that.
+    So may one whose growth is not known, unless the finding is there, and urgent, by its used share.
     """
     if blind := sees_directory(look, subject):
         return blind
@@ -471,7 +477,7 @@ def _sees_use(look: Look, subject: str) -> str | None:
     own = [one for one in dict(look.now.directories()).get(broker, ()) if one.path == path]
     if any(use_of(broker, one) is None for one in own):
         return f"{subject} did not report its use"
-    if own and finding is not None and finding.by_growth and growths_of(look)[broker, path] is None:
+    if own and finding is not None and finding.may_be_by_growth and growths_of(look)[broker, path] is None:
         over = format_seconds(GROWN_OVER_MS / 1000)
         return f"growth of {subject} is not known since copies, or since it looked first: that takes {over}"
     return None

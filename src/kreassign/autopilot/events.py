@@ -228,7 +228,8 @@ class FindingMoved:
     """A finding came into this state, is urgent now, or told late, for this reason; `seen` is the sentence about it.
 
     `since_ms` is from when on it is there, where that is earlier than the look that showed it first. The
-    finding, if about the cluster, is about these `brokers`. It is there, or urgent, only `by_growth` of a disk.
+    finding, if about the cluster, is about these `brokers`. Of a disk it is there only `by_growth`, or urgent only
+    `urgent_by_growth`; None is as before, and at first not known.
     """
 
     at_ms: int
@@ -240,7 +241,8 @@ class FindingMoved:
     is_urgent: bool = False
     is_told_late: bool = False
     brokers: tuple[int, ...] = ()
-    by_growth: bool = False
+    by_growth: bool | None = None
+    urgent_by_growth: bool | None = None
 
 
 class PlanLoads(NamedTuple):

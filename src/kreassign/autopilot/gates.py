@@ -232,6 +232,11 @@ def unread(now: Observation, kind: Kind) -> str:
     return now.unread(with_sizes=kind not in REDUNDANCY)
 
 
+def hides_urgency(finding: Finding, symptom: Symptom) -> bool:
+    """True if a disk was urgent by its growth, which is not known now."""
+    return finding.may_be_urgent_by_growth and not symptom.is_growth_known
+
+
 def _read(case: Case) -> str | None:
     unread_now = unread(case.now, case.kind)
     return f"it could not be read: {unread_now}" if unread_now else None

@@ -68,7 +68,8 @@ class Finding:
     from when on it is not seen, 0 while it is. `urgent_ms` is when it became urgent, None where it is not. `told_ms`
     are the times of the last 24 hours at which it was told, or was not since it comes and goes; one that lasts then
     `is_told_late`. `begun_ms` are the times of the last 24 hours at which it began. `brokers` are those that
-    it was about since, if it is told by them. It began, or became urgent, only `by_growth` of a disk.
+    it was about since, if it is told by them. Of a disk it is there only `by_growth`, or urgent only
+    `urgent_by_growth`; None where that was not written.
     """
 
     name: Name
@@ -94,12 +95,23 @@ class Finding:
     is_told_late: bool = False
     brokers: frozenset[int] = frozenset()
     begun_ms: tuple[int, ...] = ()
-    by_growth: bool = False
+    by_growth: bool | None = None
+    urgent_by_growth: bool | None = None
 
     @property
     def is_told(self) -> bool:
         """True if people were told of it since it is there."""
         return self.is_told_late or len(self.told_ms) <= MOST_TOLD
+
+    @property
+    def may_be_urgent_by_growth(self) -> bool:
+        """True if growth of a disk alone makes it urgent, or may do so."""
+        return self.urgent_ms is not None and self.urgent_by_growth is not False
+
+    @property
+    def may_be_by_growth(self) -> bool:
+        """True if growth of a disk alone keeps it open or urgent, or may do so."""
+        return self.by_growth is not False or self.may_be_urgent_by_growth
 
 
 MOST_TOLD = 4
@@ -463,7 +475,8 @@ def _moved(memory: Memory, event: FindingMoved) -> Memory:
         urgent_ms=_urgent_ms(before, event),
         is_told_late=before.is_told_late or event.is_told_late,
         brokers=before.brokers.union(event.brokers),
-        by_growth=before.by_growth or event.by_growth,
+        by_growth=_last(before.by_growth, event.by_growth),
+        urgent_by_growth=_last(before.urgent_by_growth, event.urgent_by_growth) if event.is_urgent else None,
     )
     if (before.state, event.state) == (State.SEEN, State.TOLD):
         moved = replace(moved, told_ms=(*(one for one in before.told_ms if one > event.at_ms - DAY_MS), event.at_ms))
@@ -472,6 +485,10 @@ def _moved(memory: Memory, event: FindingMoved) -> Memory:
     if event.name.kind is Kind.MANY_GONE and event.state is State.CLOSED:
         memory = _one_by_one(memory, before, event.at_ms)
     return _with(memory, _unproposed(moved) if event.state in {State.TOLD, State.CLOSED} else moved)
+
+
+def _last(before: bool | None, now: bool | None) -> bool | None:
+    return before if now is None else now
 
 
 def _urgent_ms(before: Finding, event: FindingMoved) -> int | None:

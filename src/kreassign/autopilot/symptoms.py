@@ -24,8 +24,8 @@ class Symptom:
     `tell_s` and `propose_s` are how long it must last for that, `act_s` for acting alone. `since_ms` is from when on it
     is there, where that is known by more than the looks. `may_act` is empty, or the reason why people decide.
     `partitions` are those that show it; None where it is about an amount. `brokers` are those of a finding about the
-    cluster that is told again when it is about others, too. It is there, or urgent, only `by_growth` of a disk; None
-    where that growth is not known.
+    cluster that is told again when it is about others, too. Of a disk it is there only `by_growth`, or urgent only
+    `urgent_by_growth`; False by its used share, None where neither is clear.
     """
 
     subject: str
@@ -38,7 +38,9 @@ class Symptom:
     may_act: str = ""
     partitions: frozenset[TopicPartition] | None = None
     brokers: frozenset[int] = frozenset()
-    by_growth: bool | None = False
+    by_growth: bool | None = None
+    urgent_by_growth: bool | None = None
+    is_growth_known: bool = True
 
 
 class Look(NamedTuple):
