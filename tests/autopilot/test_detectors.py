@@ -12,6 +12,7 @@ from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Outage, memory_of
 from kreassign.autopilot.observation import Known, Observation, Unknown
 from kreassign.autopilot.policy import Kind
+from kreassign.model import LogDirReplica
 from tests.autopilot.test_judgement import FULL_3, SLOW_3, lagging
 from tests.autopilot.test_scenarios import ACT, GONE_3, LISTS, outages
 from tests.autopilot.values import DAY, GIGABYTE, HOUR, MINUTE, Watched, cluster
@@ -305,6 +306,25 @@ def test_a_disk_that_fills_again_while_copies_hide_growth_is_repaired_again() ->
     watched.watch(12.25 * HOUR, every_s=300)
     assert watched.runs == [FULL_3, FULL_3]
     assert State.GIVEN_UP not in watched.states
+
+
+@pytest.mark.parametrize("hidden", ["between directories", "unread"])
+def test_copies_of_others_that_no_list_of_moves_shows_are_no_growth(hidden: str) -> None:
+    """Others copy a third of its size to a directory in eight hours, from another one or while moves are unread."""
+
+    def world(now_s: float) -> Observation:
+        seen = cluster(0, LISTS, used={3: 0.4 + 0.04 * min(8, now_s / HOUR)})
+        if now_s >= 8 * HOUR:
+            return seen
+        if hidden == "unread":
+            return replace(seen, moves_of_others=Unknown("no answer"))
+        (own,) = dict(seen.directories())[3]
+        coming = LogDirReplica(seen.placed[1].topic_partition, GIGABYTE, 0, is_future=True)
+        return replace(seen, log_dirs={**seen.log_dirs, 3: Known((replace(own, replicas=(*own.replicas, coming)),))})
+
+    watched = Watched("[disk-fills]\n", world)
+    watched.watch(15 * HOUR, every_s=300)
+    assert FULL_3 not in watched.memory.findings
 
 
 @pytest.mark.parametrize(("share", "cut", "urgent_within"), [(0.71, 0.76, "6h"), (0.83, 0.91, "12h")])

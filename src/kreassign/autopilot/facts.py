@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kreassign.autopilot.events import (
+    CLUSTER,
     BrokerCame,
     BrokerWent,
     DisksMeasured,
     Event,
+    Name,
     OthersMoved,
     OutagesPlanned,
     ReplicasHeld,
@@ -20,12 +22,13 @@ from kreassign.autopilot.events import (
 from kreassign.autopilot.followers import catching_up, sync_changed
 from kreassign.autopilot.gates import others_now
 from kreassign.autopilot.growth import use_of
-from kreassign.autopilot.lifecycle import State
+from kreassign.autopilot.lifecycle import OPEN, State
 from kreassign.autopilot.memory import Memory
-from kreassign.autopilot.observation import Known
+from kreassign.autopilot.observation import Known, Unknown
+from kreassign.autopilot.policy import Kind
 from kreassign.autopilot.symptoms import Look
 from kreassign.model import TopicPartition
-from kreassign.model.text import DAY_MS, HOUR_MS
+from kreassign.model.text import DAY_MS, HOUR_MS, counted
 
 MISSED_MS = 600_000
 """Longest break between two looks after which evidence still counts."""
@@ -77,11 +80,29 @@ def facts(look: Look) -> Iterator[Event]:
 
 def _others(look: Look) -> Iterator[OthersMoved]:
     now, memory, _ = look
-    seen, moves = others_now(now), _moves_of_others(look)
-    are_moving = now.moves_of_others != Known(frozenset())  # also where that is unknown
+    copying, moves = _copying(look), _moves_of_others(look)
+    seen = others_now(now) or copying
+    are_moving = bool(copying or (isinstance(now.moves_of_others, Known) and now.moves_of_others.value))
     last_ms = memory.others.at_ms if memory.others else None
     if seen and (moves or is_long_ago(memory.others_moved_ms if are_moving else last_ms, now.at_ms, SIGN_OF_LIFE_MS)):
         yield OthersMoved(now.at_ms, seen, moves, are_moving)
+
+
+def _copying(look: Look) -> str | None:
+    """Copies of others that no list of moves shows: between directories, or perhaps while the list is unread.
+
+    A single look without an answer hides no growth: the lists before and after it show moves that last.
+    """
+    now, unread = look.now, look.memory.findings.get(Name(Kind.UNREAD, CLUSTER))
+    shown = {
+        copy.topic_partition for _, dirs in now.directories() for one in dirs for copy in one.replicas if copy.is_future
+    }
+    if copies := shown - now.moves_of_ours:
+        return f"others move {counted(len(copies), 'partition')} between directories, such as {min(copies)}"
+    is_long = unread is not None and unread.state in OPEN and now.at_ms - unread.since_ms > MISSED_MS
+    if isinstance(now.moves_of_others, Unknown) and is_long:
+        return f"whether others move partitions could not be read ({now.moves_of_others.why})"
+    return None
 
 
 def _moves_of_others(look: Look) -> tuple[TopicPartition, ...]:
