@@ -241,7 +241,9 @@ def test_a_journal_that_cannot_be_read_ends_no_pause_of_people() -> None:
     watched = Watched(ACT, paused, run_s=DAY)
     watched.watch(80 * MINUTE)
     watched.world, watched.run = outages((3, 0, DAY)), RunSeen(is_left=True, is_unread=True)
+    orders = len(watched.orders)
     watched.watch(MINUTE)
+    assert watched.orders[orders:] == [], "it is not resumed"
     watched.world, watched.run = paused, RunSeen()
     watched.watch(5 * MINUTE)
     assert [one.by for one in watched.events if isinstance(one, PeopleHeld)] == ["ann@host"]
@@ -705,18 +707,43 @@ def test_a_repair_is_not_ended_for_one_that_copies_more_than_the_budget() -> Non
     assert not any(isinstance(one, EndRun) for one in watched.orders)
 
 
-def test_a_repair_that_people_paused_rests_when_a_more_urgent_one_ends_it() -> None:
+@pytest.mark.parametrize("is_unread", [False, True])
+def test_a_repair_that_people_paused_rests_when_a_more_urgent_one_ends_it(is_unread: bool) -> None:
     def world(now_s: float) -> Observation:
         seen = cluster(0, LISTS, brokers=10, down=[3] if now_s > 3 * HOUR else [])
         is_paused = now_s > HOUR and [one.name for one in watched.memory.acts] == [EMPTY_9]
-        return replace(seen, run=RunSeen("ann@host" if is_paused else ""))
+        return replace(seen, run=RunSeen("ann@host" if is_paused and not watched.run.is_unread else ""))
 
     watched = Watched(ACT, world, run_s=DAY)
-    watched.watch(8 * HOUR, every_s=300)
+    watched.watch(3 * HOUR, every_s=300)
+    watched.run = RunSeen(is_unread=is_unread)
+    watched.watch(5 * HOUR, every_s=300)
     assert watched.runs == [EMPTY_9, GONE_3]
     silence = watched.memory.findings[EMPTY_9].silence
     assert silence is not None
     assert (silence.by, silence.why) == ("ann@host", "ann@host had paused its repair")
+
+
+def test_a_repair_that_people_paused_rests_though_a_process_died_at_its_end() -> None:
+    """That process had written that the repair ends, and nothing else."""
+    watched = Watched(ACT, paused, run_s=DAY)
+    watched.watch(80 * MINUTE)
+    watched.note(EndAsked(80 * MINUTE * 1000, GONE_3, "another is more urgent"))
+    watched.watch(3 * HOUR)
+    assert watched.runs == [GONE_3]
+
+
+def test_a_cancel_of_people_shortens_no_silence_of_theirs() -> None:
+    watched = Watched(ACT, outages((3, 0, DAY)), run_s=DAY)
+    watched.watch(70 * MINUTE)
+    week_ms = 7 * DAY * 1000
+    watched.note(Silenced(70 * MINUTE * 1000, 1, *GONE_3, week_ms, "ann@host", "a new disk comes"))
+    watched.by = "ann@host"
+    watched.watch(10 * MINUTE)
+    assert watched.memory.running is None
+    silence = watched.memory.findings[GONE_3].silence
+    assert silence is not None
+    assert silence.until_ms == week_ms
 
 
 def test_a_cancel_of_people_counts_though_its_end_was_asked_for() -> None:

@@ -217,23 +217,23 @@ def _steer(decided: Decision, look: Look, shown: Mapping[Name, Symptom]) -> None
     act, now, run = decided.memory.running, look.now, look.now.run
     if act is None:
         return
-    if run.people != act.held_by_people and not run.is_unread:
-        decided.note(PeopleHeld(now.at_ms, act.name, run.people))
-        if run.people:
-            what = f"{act.name}: {run.people} paused its repair, and it stays so"
+    people = act.held_by_people if run.is_unread else run.people
+    if people != act.held_by_people:
+        decided.note(PeopleHeld(now.at_ms, act.name, people))
+        if people:
+            what = f"{act.name}: {people} paused its repair, and it stays so"
             decided.messages.append(Message(act.name, what, "", (f"kreassign resume {act.run_id}",)))
-    if not act.is_end_asked and (why := _unwanted(look, act, shown)):
+    why = None if act.is_end_asked else _unwanted(look, act, shown)
+    if why:
         decided.note(EndAsked(now.at_ms, act.name, why))
         decided.messages.append(Message(act.name, f"{act.name}: its repair ends early", why))
-        if run.people:
-            until_ms, paused = now.at_ms + SILENT_MS, f"{run.people} had paused its repair"
-            for name in act.names:
-                decided.note(Silenced(now.at_ms, 0, *name, until_ms, run.people, paused))
         act = act._replace(is_end_asked=True)
+    if people and act.is_end_asked:
+        _let_rest(decided, now.at_ms, act, people, is_new=bool(why))
     if act.is_end_asked:
         decided.order = EndRun(act.run_id) if run.is_left or not run.is_ending else None
         return
-    if run.people:
+    if people:
         return
     stop = hold_of(look._replace(memory=decided.memory), act)
     if (stop and stop.gate) != (act.held and act.held.gate):
@@ -247,6 +247,14 @@ def _steer(decided: Decision, look: Look, shown: Mapping[Name, Symptom]) -> None
         decided.note(WindowsLifted(now.at_ms, act.name))
         is_closed = False
     decided.order = _order_of_run(act.run_id, run, is_stopped=bool(stop), may_not_run=bool(stop) or is_closed)
+
+
+def _let_rest(decided: Decision, at_ms: int, act: Act, people: str, *, is_new: bool) -> None:
+    """Let findings rest whose repair people paused before its end; also where a process died before it wrote that."""
+    for name in act.names:
+        finding = decided.memory.findings[name]
+        if is_new or not (finding.is_gone or silence_text(finding, at_ms)):
+            decided.note(Silenced(at_ms, 0, *name, at_ms + SILENT_MS, people, f"{people} had paused its repair"))
 
 
 def _order_of_run(run_id: str, run: RunSeen, *, is_stopped: bool, may_not_run: bool) -> Order | None:

@@ -569,10 +569,18 @@ def _failed(finding: Finding, at_ms: int, problem: str) -> Finding:
 def _silenced(memory: Memory, event: Silenced) -> Memory:
     name = Name(event.kind, event.subject)
     finding = memory.findings.get(name) or Finding(name, State.CLOSED, event.at_ms, event.at_ms, "")
-    number = max(memory.last_request, event.number)  # what the autopilot silences itself has none
+    if not event.number:  # the autopilot silences it itself
+        return _with(memory, _resting(finding, event))
     return _with(
-        replace(memory, last_request=number), replace(finding, silence=event, silent_about=frozenset(memory.away))
+        replace(memory, last_request=max(memory.last_request, event.number)),
+        replace(finding, silence=event, silent_about=frozenset(memory.away)),
     )
+
+
+def _resting(finding: Finding, silence: Silenced) -> Finding:
+    """A finding whose repair people ended or paused, silent for a day; a longer silence of people stays."""
+    is_longer = finding.silence is not None and finding.silence.until_ms >= silence.until_ms
+    return finding if is_longer else replace(finding, silence=silence)
 
 
 def _ended(memory: Memory, event: RunEnded) -> Memory:
@@ -602,7 +610,7 @@ def _ended(memory: Memory, event: RunEnded) -> Memory:
             finding = _after_run(event, act, finding)
         if event.by and event.result not in {Result.DONE, *UNBEGUN}:
             why, until_ms = f"{event.by} ended its run {act.run_id}", event.at_ms + SILENT_MS
-            finding = replace(finding, silence=Silenced(event.at_ms, 0, *name, until_ms, event.by, why))
+            finding = _resting(finding, Silenced(event.at_ms, 0, *name, until_ms, event.by, why))
         memory = _with(memory, finding)
     return memory
 
