@@ -30,6 +30,7 @@ from kreassign.operations.plan import make_plan
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import RunRequest
 from tests.autopilot.fleet import HOUR_S, Fleet
+from tests.autopilot.test_judgement import FULL_3
 from tests.autopilot.test_scenarios import ACT, GONE_3, LISTS, WITHOUT_3
 from tests.autopilot.values import DAY, HOUR, MINUTE, Watched, cluster
 from tests.executor.odd_port import OddPort, Real
@@ -319,6 +320,20 @@ def test_a_good_rehearsal_counts_for_the_directories_that_it_saw(dirs: Asked[tup
     finding, look = rehearsed_at(watched), watched.last_look
     now = replace(look.now, log_dirs={**look.now.log_dirs, 5: dirs})
     assert counts_still(look._replace(now=now), finding) is counts
+
+
+def test_a_rehearsal_at_any_time_does_not_count_for_a_run_in_windows() -> None:
+    """The disk was urgent a minute ago, when its run would have begun at once."""
+    policy = "[disk-fills]\nurgent-any-time = true\n[runs]\nwindows = ['00:00-01:00']\n"
+    watched = Watched(policy, lambda now_s: cluster(0, LISTS, used={3: 0.95 if now_s <= 2 * HOUR else 0.88}))
+    watched.now_s = 2 * HOUR
+    watched.look()
+    look, finding = watched.last_look, watched.memory.findings[FULL_3]
+    tried = dated(Rehearsed(look.now.at_ms, "done"), look, finding, look.now.at_ms)
+    finding = replace(finding, proposal=Planned(look.now.at_ms, FULL_3, "plan", 0, (), rehearsal=tried))
+    counts = [counts_still(look, finding)]
+    watched.now_s += MINUTE
+    assert [*counts, counts_still(watched.last_look, finding)] == [True, False]
 
 
 def test_a_good_rehearsal_counts_for_two_looks_and_the_run() -> None:

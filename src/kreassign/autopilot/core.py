@@ -45,6 +45,7 @@ from kreassign.autopilot.gates import (
     UNTIL_IT_RUNS,
     Case,
     at_any_time,
+    begins_at_any_time,
     closed_gates,
     hides_urgency,
     hold_of,
@@ -689,8 +690,7 @@ def _next_order(case: Case) -> Order | None:
     assert proposal is not None, f"{case.finding.name} is proposed without a plan"
     closed = closed_gates(case)
     if not closed:
-        is_free = at_any_time(case.policy, case.kind, is_urgent=case.symptom.is_urgent)
-        return RunRepair(case.finding.name, proposal.plan_id, is_free)
+        return RunRepair(case.finding.name, proposal.plan_id, begins_at_any_time(case))
     level = case.policy.level(case.kind)
     look = Look(case.now, case.memory, case.policy)
     is_tried = not closed.keys() & {"two looks", "rehearsal"}

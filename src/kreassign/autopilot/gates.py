@@ -383,9 +383,13 @@ def hours_of(act: Act, policy: Policy) -> Schedule:
     return Schedule() if act.at_any_time and policy.disk_fills.urgent_any_time else policy.runs.hours
 
 
+def begins_at_any_time(case: Case) -> bool:
+    """True if the repair may begin outside the windows, by what the look shows."""
+    return at_any_time(case.policy, case.kind, is_urgent=case.symptom.is_urgent)
+
+
 def _window(case: Case) -> str | None:
-    is_free = at_any_time(case.policy, case.kind, is_urgent=case.symptom.is_urgent)
-    return None if is_free else window_text(case.policy.runs.hours, case.now.at_ms)
+    return None if begins_at_any_time(case) else window_text(case.policy.runs.hours, case.now.at_ms)
 
 
 def window_text(hours: Schedule, at_ms: int) -> str | None:

@@ -10,9 +10,8 @@ import math
 
 from kreassign.autopilot.detectors import DETECTORS
 from kreassign.autopilot.events import Rehearsed
-from kreassign.autopilot.gates import REDUNDANCY, UNTIL_IT_RUNS, Case, at_any_time, closed_gates
+from kreassign.autopilot.gates import REDUNDANCY, UNTIL_IT_RUNS, Case, at_any_time, begins_at_any_time, closed_gates
 from kreassign.autopilot.memory import Finding
-from kreassign.autopilot.policy import Policy
 from kreassign.autopilot.symptoms import Look
 from kreassign.executor.scheduling.windows import open_interval
 from kreassign.model.pace import Schedule
@@ -35,26 +34,37 @@ def _basis_of(look: Look, finding: Finding) -> str:
     now, policy = look.now, look.policy
     brokers = [sorted(one) for one in (now.live, now.down, now.in_maintenance, now.cordoned())]
     offline = [(broker, one.path) for broker, dirs in now.directories() for one in dirs if one.error is not None]
-    basis = (brokers, sorted(offline), policy.runs.throttle, _hours_of(policy, finding))
+    basis = (brokers, sorted(offline), policy.runs.throttle, _hours_of(look, finding))
     return hashlib.sha256(repr(basis).encode()).hexdigest()[:16]
 
 
-def _hours_of(policy: Policy, finding: Finding) -> Schedule:
-    is_free = at_any_time(policy, finding.name.kind, is_urgent=finding.urgent_ms is not None)
-    return Schedule() if is_free else policy.runs.hours
+def _case(look: Look, finding: Finding) -> Case | None:
+    shown = DETECTORS[finding.name.kind].find(look)
+    symptom = next((one for one in shown if one.subject == finding.name.subject), None)
+    return None if symptom is None else Case(finding, symptom, *look)
+
+
+def runs_at_any_time(look: Look, finding: Finding) -> bool:
+    """True if the run that is rehearsed may begin outside the windows, as the gate has it."""
+    is_possible = at_any_time(look.policy, finding.name.kind, is_urgent=True)
+    case = _case(look, finding) if is_possible else None
+    return case is not None and begins_at_any_time(case)
+
+
+def _hours_of(look: Look, finding: Finding) -> Schedule:
+    return Schedule() if runs_at_any_time(look, finding) else look.policy.runs.hours
 
 
 def _opened_ms(look: Look, finding: Finding, at_ms: int) -> float:
     """Time at which the window that is open now was opened: failures of an earlier one cost this one nothing."""
-    interval = open_interval(_hours_of(look.policy, finding), at_ms)
+    interval = open_interval(_hours_of(look, finding), at_ms)
     return -math.inf if interval is None or interval.begins_ms > at_ms else interval.begins_ms
 
 
 def may_rehearse(look: Look, finding: Finding) -> bool:
     """True if nothing keeps the proposal from its run but what it passes by itself, and signatures."""
-    shown = (one for one in DETECTORS[finding.name.kind].find(look) if one.subject == finding.name.subject)
-    symptom = next(shown, None)
-    return symptom is not None and closed_gates(Case(finding, symptom, *look)).keys() <= UNTIL_IT_RUNS
+    case = _case(look, finding)
+    return case is not None and closed_gates(case).keys() <= UNTIL_IT_RUNS
 
 
 def dated(rehearsal: Rehearsed, look: Look, finding: Finding, at_ms: int) -> Rehearsed:

@@ -19,12 +19,12 @@ from kreassign.autopilot.events import (
     Name,
     Rehearsed,
 )
-from kreassign.autopilot.gates import at_any_time, is_restless
+from kreassign.autopilot.gates import is_restless
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Finding
 from kreassign.autopilot.observation import Known, Observation
 from kreassign.autopilot.policy import Level
-from kreassign.autopilot.rehearsals import counts_still, dated, may_rehearse
+from kreassign.autopilot.rehearsals import counts_still, dated, may_rehearse, runs_at_any_time
 from kreassign.autopilot.symptoms import Look
 from kreassign.clock import Clock
 from kreassign.errors import (
@@ -114,15 +114,14 @@ class Proposals:
         self, repairs: Repairs, before: Finding, look: Look, avoid: tuple[int, ...], alive: Alive
     ) -> Repairs:
         """The plan with its rehearsal on a twin, made again where that is due, and the plan may run or be signed."""
-        planned, level, kind = repairs.planned, look.policy.level(before.name.kind), before.name.kind
+        planned, level = repairs.planned, look.policy.level(before.name.kind)
         if repairs.plan is None or level not in {Level.ASK, Level.ACT}:
             return repairs
         is_same = before.proposal is not None and before.proposal.plan_id == planned.plan_id
         planned = replace(planned, rehearsal=before.proposal.rehearsal if before.proposal and is_same else None)
         finding, is_to_sign = replace(before, proposal=planned), level is Level.ASK and not (is_same and before.asked)
         if not counts_still(look, finding) and (is_to_sign or may_rehearse(look, finding)):
-            is_free = at_any_time(look.policy, kind, is_urgent=before.urgent_ms is not None)
-            request = self._run_of(repairs.plan, avoid, at_any_time=is_free)
+            request = self._run_of(repairs.plan, avoid, at_any_time=runs_at_any_time(look, finding))
             fresh = rehearsed(self._client, request, planned.at_ms, self._clock, alive)
             planned = replace(planned, rehearsal=dated(fresh, look, finding, self._clock.now_ms()))
             self._lease.confirm()
