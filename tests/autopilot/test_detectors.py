@@ -119,6 +119,19 @@ def test_catching_up_is_no_growth_of_a_disk(*, grows_too: bool, is_read: bool) -
     assert (FULL_3 in watched.memory.findings) is grows_too
 
 
+def test_a_topic_unread_for_one_look_hides_no_growth_of_a_broker_that_came_back() -> None:
+    """It is in sync again at once; the topic is unread when disks are measured for the fourth time."""
+
+    def world(now_s: float) -> Observation:
+        is_down = 30 * MINUTE <= now_s < 40 * MINUTE
+        seen = cluster(0, LISTS, used={3: 0.4 + 0.04 * now_s / HOUR}, down=[3] if is_down else [])
+        return replace(seen, unread_topics={"u": "no answer"} if now_s == 3 * HOUR else {})
+
+    watched = Watched("[disk-fills]\n", world)
+    watched.watch(6.5 * HOUR, every_s=300)
+    assert FULL_3 in watched.memory.findings
+
+
 def test_a_disk_that_fills_says_when_with_the_error_of_that() -> None:
     """It grows by 8 and 12 GB, hour by hour in turn."""
 
@@ -243,9 +256,12 @@ def test_a_rack_that_went_broker_by_broker_stops_all_on_every_kafka() -> None:
     assert "and with them all of rack r0" in many.seen
 
 
-@pytest.mark.parametrize("most", [0.72, 0.8])
-def test_growth_that_copies_hide_takes_nothing_back(most: float) -> None:
-    """It grows by 40 GB an hour, told and proposed at 70% as full within hours, when others move a partition."""
+@pytest.mark.parametrize(("most", "is_seen"), [(0.72, False), (0.8, True)])
+def test_growth_that_copies_hide_takes_nothing_back(most: float, *, is_seen: bool) -> None:
+    """It grows by 40 GB an hour, told and proposed at 70% as full within hours, when others move a partition.
+
+    Where its used share alone shows it, a gate says what is not known.
+    """
 
     def world(now_s: float) -> Observation:
         seen = cluster(0, LISTS, used={3: min(most, 0.46 + 0.04 * now_s / HOUR)})
@@ -260,6 +276,8 @@ def test_growth_that_copies_hide_takes_nothing_back(most: float) -> None:
     after = watched.memory.findings[FULL_3]
     assert (after.state, after.proposal) == (State.PROPOSED, before.proposal)
     assert after.urgent_ms == before.urgent_ms
+    assert after.gates is not None
+    assert ("growth of broker 3:/d0 is not known" in str(after.gates.closed)) is is_seen
     assert not [one for one in watched.messages if one.is_over]
 
 

@@ -6,13 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from kreassign.autopilot.events import Gained, Name
+from kreassign.autopilot.events import Gained, Name, Result
+from kreassign.autopilot.gains import gained
 from kreassign.autopilot.lifecycle import State
-from kreassign.autopilot.memory import memory_of
+from kreassign.autopilot.memory import Act, Memory, memory_of
 from kreassign.autopilot.observation import Observation, Unknown
-from kreassign.autopilot.policy import Kind
+from kreassign.autopilot.policy import Kind, parse_policy
 from kreassign.autopilot.story import curve, story
-from tests.autopilot.values import DAY, HOUR, Watched, cluster
+from kreassign.autopilot.symptoms import Look
+from tests.autopilot.values import DAY, GIGABYTE, HOUR, Watched, cluster
 
 LISTS = [(one % 9, (one + 1) % 9, (one + 2) % 9) for one in range(18)]
 WITHOUT_3 = [tuple(broker if broker != 3 else 6 for broker in one) for one in LISTS]
@@ -88,6 +90,15 @@ def test_no_gain_is_told_that_could_not_be_read() -> None:
     watched.watch(DAY, every_s=300)
     (act,) = watched.memory.acts
     assert (act.name, act.gain) == (Name(Kind.BROKER_GONE, "broker 3"), "")
+
+
+def test_no_gain_of_a_failed_directory_is_told_while_its_broker_is_down() -> None:
+    """Copies on that broker are out of sync by that alone."""
+    name = Name(Kind.DIRECTORY_FAILED, "broker 3:/d0")
+    now = cluster(2, LISTS, down=[3])
+    moves = tuple(one.topic_partition for one in now.placed)
+    act = Act(name, "run-0", 0, GIGABYTE, moves, 1, Result.DONE, before="6 replicas out of sync")
+    assert gained(Look(now, Memory(), parse_policy("[care]\n", "policy.toml")), act) is None
 
 
 def test_the_page_of_a_band_has_the_curve_of_its_fullest_broker() -> None:

@@ -478,9 +478,14 @@ def _sees_use(look: Look, subject: str) -> str | None:
     if any(use_of(broker, one) is None for one in own):
         return f"{subject} did not report its use"
     if own and finding is not None and finding.may_be_by_growth and growths_of(look)[broker, path] is None:
-        over = format_seconds(GROWN_OVER_MS / 1000)
-        return f"growth of {subject} is not known since copies, or since it looked first: that takes {over}"
+        return growth_text(subject)
     return None
+
+
+def growth_text(subject: str) -> str:
+    """Why the growth of a directory is not known."""
+    over = format_seconds(GROWN_OVER_MS / 1000)
+    return f"growth of {subject} is not known since copies, or since it looked first: that takes {over}"
 
 
 def _sees_all_directories(look: Look, subject: str) -> str | None:

@@ -19,7 +19,7 @@ from kreassign.autopilot.events import (
     SightLost,
     WentOn,
 )
-from kreassign.autopilot.followers import catching_up, sync_changed
+from kreassign.autopilot.followers import catching_up, is_sync_unread, sync_changed
 from kreassign.autopilot.gates import others_now
 from kreassign.autopilot.growth import use_of
 from kreassign.autopilot.lifecycle import OPEN, State
@@ -72,10 +72,20 @@ def facts(look: Look) -> Iterator[Event]:
     yield from _others(look)
     if is_long_ago(memory.sync_ms, now.at_ms, SYNC_EVERY_MS) and (change := sync_changed(look)):
         yield change
-    if is_long_ago(memory.disks[-1].at_ms if memory.disks else None, now.at_ms, HOUR_MS):
-        uses = [use for broker, dirs in now.directories() for one in dirs if (use := use_of(broker, one)) is not None]
-        if uses:
-            yield DisksMeasured(now.at_ms, tuple(uses), catching_up(memory, now))
+    yield from _disks(look)
+
+
+def _disks(look: Look) -> Iterator[DisksMeasured]:
+    """Use of disks once an hour; what is unread counts as catching up, which hides growth, once it lasts an hour."""
+    now, memory, _ = look
+    last_ms = memory.disks[-1].at_ms if memory.disks else None
+    if not is_long_ago(last_ms, now.at_ms, HOUR_MS):
+        return
+    uses = [use for broker, dirs in now.directories() for one in dirs if (use := use_of(broker, one)) is not None]
+    catching = catching_up(memory, now)
+    may_wait = bool(catching) and is_sync_unread(now) and not is_long_ago(last_ms, now.at_ms, 2 * HOUR_MS)
+    if uses and not may_wait:
+        yield DisksMeasured(now.at_ms, tuple(uses), catching)
 
 
 def _others(look: Look) -> Iterator[OthersMoved]:

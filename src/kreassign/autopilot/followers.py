@@ -186,10 +186,15 @@ def sees_slow(look: Look, subject: str) -> str | None:
 def catching_up(memory: Memory, now: Observation) -> tuple[int, ...]:
     """Brokers that came back within a day, and have replicas out of sync, as far as those were read."""
     back = returned(memory, now.at_ms) & now.live
-    if now.unread_topics or not now.are_brokers_read:
+    if is_sync_unread(now):
         return tuple(sorted(back))
     behind = {broker for one in now.placed for broker in set(one.replicas) - set(one.isr)}
     return tuple(sorted(back & behind))
+
+
+def is_sync_unread(now: Observation) -> bool:
+    """True if brokers may have replicas out of sync that were not read."""
+    return bool(now.unread_topics) or not now.are_brokers_read
 
 
 def returned(memory: Memory, at_ms: int) -> frozenset[int]:

@@ -26,8 +26,8 @@ class Repair(NamedTuple):
 
     def amount(self, look: Look) -> str:
         """The amount that the repair changes, as it is now; empty where it could not be read."""
-        of_cluster = self.name.subject == CLUSTER
-        is_hidden = of_cluster and DETECTORS[self.name.kind].blind(look, self.name.subject) is not None
+        needs_sight = self.name.subject == CLUSTER or self.name.kind is Kind.DIRECTORY_FAILED
+        is_hidden = needs_sight and DETECTORS[self.name.kind].blind(look, self.name.subject) is not None
         return "" if is_hidden or look.now.unread() else AMOUNTS[self.name.kind](look, self)
 
 

@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from kreassign.autopilot.detectors import DETECTORS, at_once, flapping, price_of, went_ms
+from kreassign.autopilot.detectors import DETECTORS, at_once, flapping, growth_text, price_of, went_ms
 from kreassign.autopilot.events import ClosedGate, Name, PlanLoads
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Act, Finding, Memory
 from kreassign.autopilot.observation import Absent, Known, Observation, Unknown
 from kreassign.autopilot.policy import Kind, Level, Policy
-from kreassign.autopilot.symptoms import Look, Symptom, has_remedy
+from kreassign.autopilot.symptoms import NEVER_S, Look, Symptom, has_remedy
 from kreassign.executor.scheduling.windows import local_time, open_interval
 from kreassign.model import TopicPartition
 from kreassign.model.pace import Schedule
@@ -238,8 +238,10 @@ def hides_urgency(finding: Finding, symptom: Symptom) -> bool:
 
 
 def _read(case: Case) -> str | None:
-    unread_now = unread(case.now, case.kind)
-    return f"it could not be read: {unread_now}" if unread_now else None
+    if unread_now := unread(case.now, case.kind):
+        return f"it could not be read: {unread_now}"
+    is_due = case.symptom.propose_s < NEVER_S
+    return growth_text(case.finding.name.subject) if hides_urgency(case.finding, case.symptom) and not is_due else None
 
 
 def _lease(case: Case) -> str | None:
