@@ -888,7 +888,7 @@ def test_a_note_that_cannot_be_changed_hides_nothing_that_was_done(tmp_path: Pat
     lock.unlink()
     lock.mkdir()
     done = "uncordon" if is_cancelled else "cordon"
-    with pytest.raises(InputError, match=f"could not be written: .* Done before that: {done} broker 3; make room"):
+    with pytest.raises(InputError, match=f"cannot be opened: .* Done before that: {done} broker 3; move it away"):
         operators.cancel() if is_cancelled else operators.decommission()
     assert operators.cordon == (None if is_cancelled else "*")
 
@@ -1105,7 +1105,7 @@ def undrained(tmp_path: Path) -> Operators:
 
 
 DEMANDED = (
-    "a guard demanded the rollback of run run-1, and its process ended before that was made: "
+    "a guard demanded the rollback of run run-1, and it was not made: "
     "`kreassign rollback run-1` makes it, or says what is in its way"
 )
 

@@ -16,7 +16,7 @@ import pytest
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.clock import Clock, VirtualClock
-from kreassign.errors import ExecutionError, InputError, Unreachable
+from kreassign.errors import ExecutionError, InputError, JournalLocked, Unreachable
 from kreassign.executor.events import (
     CallFailed,
     CancelRequested,
@@ -83,6 +83,17 @@ def test_a_resumed_run_says_who_keeps_it_from_its_journal(
     assert resumed.state == "done"
     assert f"run run-1 holds: {interrupted.path()} cannot be written: process {other.pid} (" in told[0]
     assert told[1].startswith("the journal of run run-1 can be written again")
+
+
+def test_a_resume_gives_up_a_journal_that_others_keep_locked(
+    interrupted: TwinRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a page that is asked to resume it would wait for ever, and could not be stopped."""
+    monkeypatch.setattr(operation, "RESUME_PATIENCE_S", -1.0)
+    context = RunContext(interrupted.state_dir, lease=LeasePolicy.OFF)
+    with locked_by_another(interrupted.path()) as other, pytest.raises(JournalLocked, match=f"process {other.pid} "):
+        operation.resume_run(interrupted.client, interrupted.path(), context, clock=interrupted.transport)
+    assert interrupted.resume().state == "done"
 
 
 # Asking

@@ -131,7 +131,7 @@ def demanded_rollbacks(
     demanded = (
         (path, run)
         for path in paths
-        if isinstance(run := read_or_name(path), RunHistory) and run.wants_rollback and not run.can_be_resumed
+        if isinstance(run := read_or_name(path), RunHistory) and run.wants_rollback and _is_ended(run)
     )
     return tuple(
         run.run_id
@@ -140,10 +140,14 @@ def demanded_rollbacks(
     )
 
 
+def _is_ended(run: RunHistory) -> bool:
+    return run.ended_ms is not None and not run.throttle_residue  # Else it is resumed, as an interrupted drain.
+
+
 def demand_sentence(run_id: str) -> str:
     """A sentence about a drain of `demanded_rollbacks`."""
     return (
-        f"a guard demanded the rollback of run {run_id}, and its process ended before that was made: "
+        f"a guard demanded the rollback of run {run_id}, and it was not made: "
         f"`kreassign rollback {run_id}` makes it, or says what is in its way"
     )
 

@@ -420,11 +420,13 @@ def resume_run(
         left = f"run {path.stem} cannot go on, and stays as it was left:"
         raise InputError("\n  - ".join((left, *lacking)))
     start, watch = latest_start(path), _lock_watch(path.stem, context, clock)
+    # An autopilot looks at its clusters meanwhile, and tries again.
+    ends_s = clock.monotonic_s() + (RESUME_PATIENCE_S if context.duty is None else 0)
 
     def wait(lock: JournalLocked | None) -> None:
         watch.follow(lock)
-        if context.duty is not None:
-            context.duty.beat()
+        if lock is not None and clock.monotonic_s() > ends_s:
+            raise lock
 
     journal, events = Journal.resume(path, cluster.cluster_id, start.position, on_lock=wait)
 
@@ -631,6 +633,9 @@ SHOWN = 20
 
 TOLD_AFTER_S = 5.0
 """A lock of another command of kreassign is over by then, and not told."""
+
+RESUME_PATIENCE_S = 60.0
+"""How long a resume waits for a journal that others write: nobody can stop it before it executes the run."""
 
 
 @dataclass(slots=True)
