@@ -214,7 +214,7 @@ def test_several_clusters_in_the_tables_need_a_choice(tmp_path: Path) -> None:
 def test_missing_tables_name_the_command_that_makes_them(tmp_path: Path) -> None:
     result = plan(tmp_path)
     assert result.exit_code == 6
-    assert "kreassign load" in result.stderr
+    assert "correct the name, or fill it with `kreassign collect`" in result.stderr
 
 
 @pytest.mark.thorough

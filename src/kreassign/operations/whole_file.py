@@ -53,8 +53,11 @@ def locked(lock: Path) -> Iterator[None]:
 
 @contextmanager
 def _opened(lock: Path) -> Iterator[int]:
+    is_new = not lock.exists()
     file = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, PRIVATE_MODE)
     try:
+        if is_new:
+            os.fchmod(file, PRIVATE_MODE)  # whatever mode the umask left
         yield file
     finally:
         os.close(file)

@@ -96,7 +96,7 @@ def test_without_tables_there_is_a_page_and_a_warning(tmp_path: Path, journal: P
     result = report(tmp_path, journal)
     assert result.exit_code == 0
     assert result.stderr.count("warning: the report will not show") == 2
-    assert "`kreassign snapshot`" in result.stderr
+    assert "`kreassign collect" in result.stderr
     assert "There are no snapshots to compare" in (tmp_path / "page.html").read_text()
 
 

@@ -145,6 +145,18 @@ def test_no_process_accepts_a_request_that_was_stored_for_another(
         assert journal.requests_after(0) == ()
 
 
+def test_a_request_waits_for_a_run_that_syncs_its_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that others keep busy took 7 s, for which a pause on the page was refused."""
+    monkeypatch.setattr(file, "LOCK_PATIENCE_S", 0.5)
+    path = written(tmp_path, WHOLE[0])
+    with ThreadPoolExecutor() as others, locked_by_another(path) as other:
+        posted = others.submit(post_request, path, lambda number: HoldRequested(5, number))
+        with pytest.raises(JournalLocked), file.opened(path, mode="rw") as reader:
+            reader.execute("BEGIN IMMEDIATE")
+        other.kill()
+        assert posted.result().request == 1
+
+
 def test_a_lock_is_no_damage_whoever_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file, "LOCK_PATIENCE_S", 0.0)
     path = written(tmp_path, *WHOLE[:3])

@@ -181,10 +181,10 @@ def chained(before: str, kind: str, body: str | bytes) -> str:
 
 
 @contextmanager
-def opened(path: Path, *, mode: str = "ro", form: Form = RUNS) -> Iterator[sqlite3.Connection]:
+def opened(path: Path, *, mode: str = "ro", form: Form = RUNS, patience: int = 1) -> Iterator[sqlite3.Connection]:
     """Connect to a journal. Raises InputError without one, JournalDamaged when it is no journal, or unreadable.
 
-    Raises JournalLocked if another process keeps it locked for `LOCK_PATIENCE_S`, or on a full disk.
+    Raises JournalLocked if another process keeps it locked for `patience` times `LOCK_PATIENCE_S`, or on a full disk.
     """
     if not path.is_file():
         if path.exists() or path.is_symlink():
@@ -195,7 +195,7 @@ def opened(path: Path, *, mode: str = "ro", form: Form = RUNS) -> Iterator[sqlit
     doing = "read" if mode == "ro" else "written"
     try:
         address = f"{path.absolute().as_uri()}?mode={mode}"
-        with closing(sqlite3.connect(address, uri=True, timeout=LOCK_PATIENCE_S)) as connection:
+        with closing(sqlite3.connect(address, uri=True, timeout=patience * LOCK_PATIENCE_S)) as connection:
             (application,) = connection.execute("PRAGMA application_id").fetchone()
             if application != form.application_id:
                 raise damaged(path, "is not a journal of kreassign, or its beginning is damaged")
