@@ -419,15 +419,7 @@ def resume_run(
     if lacking := permissions.lacking_to_go_on(client, view, sorted(live_of_two(client))):
         left = f"run {path.stem} cannot go on, and stays as it was left:"
         raise InputError("\n  - ".join((left, *lacking)))
-    start, watch = latest_start(path), _lock_watch(path.stem, context, clock)
-    # An autopilot looks at its clusters meanwhile, and tries again.
-    ends_s = clock.monotonic_s() + (RESUME_PATIENCE_S if context.duty is None else 0)
-
-    def wait(lock: JournalLocked | None) -> None:
-        watch.follow(lock)
-        if lock is not None and clock.monotonic_s() > ends_s:
-            raise lock
-
+    start, wait = latest_start(path), _bounded_wait(path.stem, context, clock)
     journal, events = Journal.resume(path, cluster.cluster_id, start.position, on_lock=wait)
 
     def ask() -> None:
@@ -669,6 +661,19 @@ class LockWatch:
 def _lock_watch(run_id: str, context: RunContext, clock: Clock) -> LockWatch:
     in_flight = "starts nothing; its moves in flight go on, throttled but not guarded"
     return LockWatch(f"run {run_id}", in_flight, context.warn, clock)
+
+
+def _bounded_wait(run_id: str, context: RunContext, clock: Clock) -> Callable[[JournalLocked | None], None]:
+    watch = _lock_watch(run_id, context, clock)
+    # An autopilot looks at its cluster meanwhile, and tries again.
+    ends_s = clock.monotonic_s() + (RESUME_PATIENCE_S if context.duty is None else 0)
+
+    def wait(lock: JournalLocked | None) -> None:
+        watch.follow(lock)
+        if lock is not None and clock.monotonic_s() > ends_s:
+            raise lock
+
+    return wait
 
 
 def _replanned(client: AdminClient, question: ReplanMoves) -> Replanned:
