@@ -180,7 +180,10 @@ def test_a_preview_names_rollbacks_that_guards_demanded(capsys: pytest.CaptureFi
     seen = DecommissionPreview(Blocked("broker 3 is silent"), demanded_rollbacks=("run-1",))
     assert not is_begun(seen), "they are left to the operator"
     print_preview(seen, is_quiet=False)
-    assert "\n  a guard demanded the rollback of run run-1, and its process ended" in capsys.readouterr().out
+    assert (
+        "\n  a guard demanded the rollback of run run-1, and it was not made: `kreassign rollback run-1`"
+        in capsys.readouterr().out
+    )
     print_preview(seen, is_quiet=True)
     assert json.loads(capsys.readouterr().out)["demanded_rollbacks"] == ["run-1"]
 

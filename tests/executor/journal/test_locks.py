@@ -131,7 +131,7 @@ def test_a_run_is_called_active_only_once_it_takes_requests(tmp_path: Path, monk
 def test_no_process_accepts_a_request_that_was_stored_for_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever asked is told that the process is gone: the next one begins before the request is made, or voids it."""
+    """The asker is told that the process is gone: the next one begins before the request is made, or voids it."""
     monkeypatch.setattr(file, "LOCK_PATIENCE_S", 0.0)
     path = written(tmp_path, WHOLE[0])
 
