@@ -114,6 +114,28 @@ def installed_with_uv(built: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     return Installed(home, "tools/kreassign")
 
 
+IMPORT_ALL = """
+import importlib, sys
+for name in sys.argv[1:]:
+    try:
+        assert ".whl" in importlib.import_module(name).__file__
+    except ModuleNotFoundError as error:  # a library of an extra that the tests do not install
+        assert not error.name.startswith("kreassign"), name
+"""
+
+
+def test_every_module_is_imported_from_an_archive(wheel: Path) -> None:
+    """`spark-submit --py-files` never unpacks one."""
+    source = ROOT / "src"
+    files = [file for file in source.rglob("*.py") if file.stem != "__main__"]
+    modules = [".".join(file.relative_to(source).with_suffix("").parts).removesuffix(".__init__") for file in files]
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT_ALL, *modules], capture_output=True, text=True, check=False, timeout=300,
+        env={**os.environ, "PYTHONPATH": str(wheel)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
 @contextmanager
 def twin(installed: Installed, *words: str) -> Iterator[str]:
     """A twin that the installed command serves; its bootstrap servers."""

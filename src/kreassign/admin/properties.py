@@ -24,7 +24,7 @@ from kreassign.admin.settings import Address, ClientSettings, SecurityProtocol, 
 from kreassign.admin.tls import tls_settings
 from kreassign.errors import InputError
 from kreassign.model.documents import is_half, other_kind
-from kreassign.model.text import did_you_mean, likely, shortened
+from kreassign.model.text import did_you_mean, likely, packaged_text, shortened
 
 # Parse the text of a Java property file. The only module that imports javaproperties.
 
@@ -251,7 +251,7 @@ class ClientKey:
     default: str = ""
 
 
-_TABLE = tomllib.loads(Path(__file__).with_name("client_keys.toml").read_text(encoding="utf-8"))
+_TABLE = tomllib.loads(packaged_text(__name__, "client_keys.toml"))
 
 
 def _client_keys() -> Iterator[ClientKey]:

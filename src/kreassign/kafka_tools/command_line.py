@@ -21,7 +21,7 @@ from kreassign import errors
 from kreassign.model.authorization import refused_permission
 from kreassign.model.error_codes import error_code
 from kreassign.model.plan_document import kind_of_no_plan
-from kreassign.model.text import PrintableStream, signed_number
+from kreassign.model.text import PrintableStream, packaged_text, signed_number
 
 KAFKA_VERSION = "4.4.0"
 """The Kafka release whose tools are replaced, printed by `--version`."""
@@ -172,8 +172,8 @@ class Option:
 
 def read_options(tool: str) -> tuple[Option, ...]:
     """The options of a tool, with the texts of its help, from its table in the folder `options`."""
-    table = Path(__file__).parent / "options" / f"{tool}.toml"
-    return tuple(Option(name, **fields) for name, fields in tomllib.loads(table.read_text(encoding="utf-8")).items())
+    table = tomllib.loads(packaged_text(__name__, f"options/{tool}.toml"))
+    return tuple(Option(name, **fields) for name, fields in table.items())
 
 
 @dataclass(frozen=True, slots=True)

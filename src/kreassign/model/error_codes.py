@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from kreassign.errors import Rejected
+from kreassign.model.text import packaged_text
 
 NONE = 0
 UNKNOWN_SERVER_ERROR = -1
@@ -108,9 +108,8 @@ def error_code(code: int) -> ErrorCode:
 @cache
 def error_codes() -> dict[int, ErrorCode]:
     """All codes, by number."""
-    # Read by path: importlib.resources imports twenty modules, and the command line starts faster without them.
-    content = Path(__file__).with_suffix(".json").read_text(encoding="utf-8")
-    return {row["code"]: ErrorCode(**row) for row in json.loads(content)}
+    rows = json.loads(packaged_text(__name__, "error_codes.json"))
+    return {row["code"]: ErrorCode(**row) for row in rows}
 
 
 def has_code(error: BaseException, *codes: int) -> bool:

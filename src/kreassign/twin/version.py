@@ -11,11 +11,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from importlib.resources import files
 from typing import NamedTuple
 
 from kreassign.errors import InputError
-from kreassign.model.text import shortened
+from kreassign.model.text import packaged_text, shortened
 from kreassign.twin.controller.decision import ZOOKEEPER_RULES, ReleaseRules, rules_of
 from kreassign.twin.refused import UNLISTED
 from kreassign.wire import api
@@ -81,7 +80,7 @@ class KafkaVersion:
         return replace(self, offered={**self.offered, **added})
 
 
-_TABLE = json.loads(files("kreassign.twin").joinpath("api_versions.json").read_text(encoding="utf-8"))
+_TABLE = json.loads(packaged_text(__name__, "api_versions.json"))
 """First and last version of each API, by key, in each of the releases; null where it did not exist."""
 NOT_OFFERED = {int(key): (str(row["name"]), str(row["why"])) for key, row in _TABLE["not_offered"].items()}
 """The APIs of brokers of Kafka 4.4 that are not in ApiVersions, by key: name, and why."""

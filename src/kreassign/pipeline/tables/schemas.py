@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from importlib.resources import files
 from typing import Any
+
+from kreassign.model.text import packaged_text
 
 Row = dict[str, Any]
 """A row of any table outside an engine: column name → value."""
@@ -131,7 +132,7 @@ def _table(name: str, parts: Mapping[str, Any], shared: Mapping[str, str]) -> Ta
     return Table(*named, columns, partitioning, parts["lifecycle"], kept)
 
 
-_FILE = json.loads(files("kreassign.pipeline.tables").joinpath("schemas.json").read_text(encoding="utf-8"))
+_FILE = json.loads(packaged_text(__name__, "schemas.json"))
 _TABLES = {
     group: {name: _table(name, parts, _FILE["shared"]) for name, parts in tables.items()}
     for group, tables in _FILE.items()

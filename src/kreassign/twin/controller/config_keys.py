@@ -14,8 +14,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
-from importlib.resources import files
 from typing import Any, assert_never
+
+from kreassign.model.text import packaged_text
 
 # Keys with their types, limits and defaults.
 
@@ -89,8 +90,7 @@ class DocumentedKey:
 @cache
 def documented_keys(kind: str) -> dict[str, DocumentedKey]:
     """All keys of "brokers" or "topics", by name."""
-    content = files("kreassign.twin.controller").joinpath("documented_configs.json").read_text(encoding="utf-8")
-    keys = json.loads(content)[kind]
+    keys = json.loads(packaged_text(__name__, "documented_configs.json"))[kind]
     return {name: DocumentedKey(**{**key, "type": ValueType(key["type"])}) for name, key in keys.items()}
 
 
@@ -116,7 +116,7 @@ def _checked_key(name: str, kind: str, row: Mapping[str, Any]) -> Key:
     )
 
 
-_TABLE = tomllib.loads(files("kreassign.twin.controller").joinpath("validated_keys.toml").read_text(encoding="utf-8"))
+_TABLE = tomllib.loads(packaged_text(__name__, "validated_keys.toml"))
 TOPIC_KEYS: dict[str, Key] = {name: _checked_key(name, "topics", row) for name, row in _TABLE["topics"].items()}
 """Keys of topics, in the order in which Kafka validates their values."""
 BROKER_KEYS: dict[str, Key] = {
