@@ -147,6 +147,32 @@ def test_of_two_that_begin_together_one_decides(hosts: Hosts) -> None:
         second.look()
 
 
+def test_the_first_repair_of_a_cluster_begins_with_both_leases(tmp_path: Path) -> None:
+    """A cluster that keeps no groups yet has no lease of autopilots; that of the run makes it keep some."""
+    hosts = hosts_of(Fleet(tmp_path, TwinRig(tmp_path, LISTS, brokers=6), ACT))
+    rig, others = hosts.fleet.rig, list[Autopilot]()
+    odd = OddPort(rig.client)
+
+    def begin_another(real: Real, *asked: Any, **named: Any) -> Any:
+        joined = real(*asked, **named)
+        if not others:
+            rig.client = rig.new_client()
+            others.append(hosts.on("b", None))
+        return joined
+
+    odd.answer_always("join_group", begin_another)
+    rig.client = cast(AdminClient, odd)
+    with hosts.on("a", None) as first:
+        rig.twin.crash(3)
+        with pytest.raises(StandsBy, match="zoe@b looks after the cluster"):
+            watch(first, HOUR_S)
+        assert (rig.throttles, first.memory.running) == ({}, None)
+    with others[0] as second:
+        watch(second, HOUR_S)
+        assert [one.outcome for one in second.memory.acts] == ["done"]
+    assert rig.throttles == {}
+
+
 def test_many_that_begin_in_one_millisecond_leave_it_to_the_first(hosts: Hosts, tmp_path: Path) -> None:
     rig = hosts.fleet.rig
     with hosts.on("a"):

@@ -90,8 +90,8 @@ NOT_ASKED = "--lease off does not ask for it"
 def leased(client: AdminClient, wanted: LeaseRequest, clock: Clock = SYSTEM_CLOCK) -> Iterator[Lease]:
     """Hold the lease of the cluster within a `with` statement.
 
-    Raises ClusterBusy if another run holds it, or none can be had and it is required; ClusterError if the cluster does
-    not answer.
+    Raises ClusterBusy if another run holds it, none can be had and it is required, or another process has the duty;
+    ClusterError if the cluster does not answer.
     """
     if wanted.policy is LeasePolicy.OFF:
         yield NoLease(Forgone(NOT_ASKED, is_usual=True))
@@ -105,6 +105,9 @@ def leased(client: AdminClient, wanted: LeaseRequest, clock: Clock = SYSTEM_CLOC
             yield lease
         else:
             with wanted.duty.keeping(lease):
+                # A cluster may keep groups only since the lease of this run: another process may have the duty by now.
+                if isinstance(duty := wanted.duty.retake(), Taken):
+                    raise ClusterBusy(duty.reason)
                 yield OnDuty(lease, wanted.duty)
     finally:
         lease.release()
