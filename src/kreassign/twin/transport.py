@@ -53,9 +53,10 @@ class TwinTransport:
         return self._twin.now_ms / 1000
 
     def sleep(self, seconds: float) -> None:
-        """Let so many seconds of the twin's time pass, without waiting in real time."""
+        """Let so many seconds of the twin's time pass, a millisecond at least, without waiting in real time."""
         with self._turn:
-            self._twin.advance(max(0, round(seconds * 1000)))
+            # With none, whoever sleeps for what is left until a deadline would sleep for ever.
+            self._twin.advance(max(1, round(seconds * 1000)) if seconds > 0 else 0)
             _be_suspended(self._twin)
 
 
