@@ -35,6 +35,11 @@ def every_command() -> Iterator[tuple[str, click.Command]]:
             todo += [(f"{words} {name}", each) for name, each in command.commands.items()]
 
 
+EVERY_OPTION = {
+    f"{words} {parameter.opts[-1]}": parameter for words, command in every_command() for parameter in command.params
+}
+
+
 def defaults_not_said(command: click.Command) -> Iterator[str]:
     """The options that take a value and may be left out, but do not say what holds then, or say it by hand.
 

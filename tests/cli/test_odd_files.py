@@ -26,7 +26,7 @@ from kreassign.model.snapshot import (
 from kreassign.operations.snapshot_files import write_snapshot
 from kreassign.web.operations import Served
 from kreassign.web.settings import WebSettings
-from tests.cli.test_odd_values import EVERY_OPTION
+from tests.cli.test_help import EVERY_OPTION
 
 NOWHERE = "--bootstrap-server localhost:1"
 PLAN = '{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1]}]}'
@@ -160,7 +160,7 @@ def files_read() -> set[str]:
     found = set()
     for name, parameter in EVERY_OPTION.items():
         if isinstance(parameter.type, click.Path) and parameter.type.exists and parameter.type.file_okay:
-            words = name.split()[1:]
+            words = name.split()
             found.add(f"{'plan' if words[0] == 'plan' else ' '.join(words[:-1])} {words[-1]}")
     return {name for name in found if not name.endswith(("--command-config", "approve --key", *IDS))} - SECRETS.keys()
 

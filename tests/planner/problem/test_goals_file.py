@@ -165,10 +165,13 @@ def test_goals_of_flags(text: str, band: Band) -> None:
     assert parse_band(text, 0.1) == band
 
 
-@pytest.mark.parametrize("text", ["disk=", "disk=wide", "disk=5xheavy"])
+@pytest.mark.parametrize("text", [
+    "disk=", "disk=wide", "disk=5xheavy", "disk=nan", "disk=infx2", "disk=5xnan", "topic-spread=inf", "failover=inf",
+    "topic-leaders=x",
+])  # fmt: skip
 def test_a_goal_that_cannot_be_read_is_refused_with_an_example(text: str) -> None:
-    with pytest.raises(InputError, match="is not a goal; write for example"):
-        parse_band(text, 0.1)
+    with pytest.raises(InputError, match=f"^'{text}' is not a goal; write for example"):
+        parse_goals((text,), 0.1)
 
 
 @pytest.mark.parametrize("weight", ["0", "-1", "1e-9", "1e300"])
