@@ -21,8 +21,6 @@ from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.operations.plan_files import write_plan
 from kreassign.twin.access import (
-    ALL_TOPICS,
-    ANONYMOUS,
     CLUSTER_OPERATIONS,
     TOPIC_OPERATIONS,
     Allow,
@@ -32,20 +30,12 @@ from kreassign.twin.access import (
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.server import ServerThread, serving
-from tests.twin.asking import cluster
+from tests.twin.asking import cluster, on_cluster, on_topics
 
 PATIENT = "patient.properties"
 """Lets calls last ten minutes: a command that does not give up what is refused runs into the time-out of its test."""
 SPEED = 50.0
 """Seconds of the twin in one second of ours."""
-
-
-def on_cluster(operation: Operation) -> Allow:
-    return Allow(ANONYMOUS, operation)
-
-
-def on_topics(operation: Operation) -> Allow:
-    return Allow(ANONYMOUS, operation, ALL_TOPICS)
 
 
 LOOK, LOOK_AT_SETTINGS = on_cluster(Operation.DESCRIBE), on_cluster(Operation.DESCRIBE_CONFIGS)
@@ -256,6 +246,7 @@ def test_a_command_needs_the_listed_permissions_and_names_missing_ones(name: str
         assert len(lines_with(need.said.get(left_out, SAID[left_out]), refused)) == 1, (left_out, refused.output)
         assert "authorization failed" not in refused.output.lower()
         assert "User:NAME" not in refused.output
+        assert "Request(" not in refused.output
         assert asked.state() == before, (left_out, refused.output)
     if name in WITH_SPARK:
         return
@@ -267,6 +258,7 @@ def test_a_command_needs_the_listed_permissions_and_names_missing_ones(name: str
         assert len(said) == 1 or (said and name in BY_PLACE), (left_out, seen.output)
         assert seen.exit_code in {0, *need.codes}, (left_out, seen.output)
         assert "User:NAME" not in seen.output
+        assert "Request(" not in seen.output
     asked.may(whole)
     done = asked.give(need.words)
     assert done.exit_code in need.codes, done.output

@@ -13,23 +13,15 @@ from pathlib import Path
 import pytest
 
 from kreassign.kafka_tools import leader_election, preferred_replica_election, reassign_partitions, topics
-from kreassign.twin.access import ALL_TOPICS, ANONYMOUS, Allow, Operation, Permissions
+from kreassign.twin.access import Allow, Operation, Permissions
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.server import ServerThread, serving
-from tests.twin.asking import cluster
+from tests.twin.asking import cluster, on_cluster, on_topics
 
 PATIENT = "patient.properties"
 """Lets calls last ten minutes: a tool that does not give up what is refused runs into the time-out of its test."""
 Main = Callable[[Sequence[str] | None], int]
-
-
-def on_cluster(operation: Operation) -> Allow:
-    return Allow(ANONYMOUS, operation)
-
-
-def on_topics(operation: Operation) -> Allow:
-    return Allow(ANONYMOUS, operation, ALL_TOPICS)
 
 
 LOOK, SEE = on_cluster(Operation.DESCRIBE), on_topics(Operation.DESCRIBE)

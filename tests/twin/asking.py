@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from kreassign.model import TopicPartition
-from kreassign.twin.access import Permissions
+from kreassign.twin.access import ALL_TOPICS, ANONYMOUS, Allow, Operation, Permissions
 from kreassign.twin.api.connection import Connection
 from kreassign.twin.blueprint import Blueprint, PartitionPlan, TopicPlan, small_cluster
 from kreassign.twin.cluster import Twin
@@ -44,6 +44,16 @@ def twin(
     return Twin(
         cluster(topics, brokers=brokers), TwinSettings(version, permissions=permissions, controller_count=controllers)
     )
+
+
+def on_cluster(operation: Operation) -> Allow:
+    """Permission of a client without a name."""
+    return Allow(ANONYMOUS, operation)
+
+
+def on_topics(operation: Operation) -> Allow:
+    """Permission of such a client, on every topic."""
+    return Allow(ANONYMOUS, operation, ALL_TOPICS)
 
 
 def ask(asked: Twin, api: Api, version: int, *, node: int = 0, **fields: object) -> Message:

@@ -21,7 +21,7 @@ TOPIC = (Operation.DESCRIBE, Operation.ALTER_CONFIGS, Operation.DESCRIBE_CONFIGS
 PLAN = Plan((PartitionAssignment(tp(0), (2, 1)),))
 
 
-def prepared(*without: Allow, throttle: int | None = 1_000_000) -> None:
+def prepared(*without: Allow) -> None:
     """Prepare a run as somebody who may do all that a run does, but for this."""
     rules = {Allow(ANONYMOUS, operation) for operation in CLUSTER}
     rules |= {Allow(ANONYMOUS, operation, ALL_TOPICS) for operation in TOPIC}
@@ -30,12 +30,8 @@ def prepared(*without: Allow, throttle: int | None = 1_000_000) -> None:
     transport = TwinTransport(asked)
     settings = client_settings(bootstrap_servers="broker-0:9092")
     with AdminClient.connect(settings, clock=transport, transport=transport) as client:
-        prepare(client, PLAN, RunSettings("run-1", 0, ThrottleRates(throttle)))
+        prepare(client, PLAN, RunSettings("run-1", 0, ThrottleRates(1_000_000)))
     assert asked.metadata.configs == before
-
-
-def test_who_may_do_everything_that_a_run_does_lacks_nothing() -> None:
-    prepared()
 
 
 @pytest.mark.parametrize(
@@ -57,10 +53,6 @@ def test_all_that_is_missing_is_named_at_once() -> None:
             *(Allow(ANONYMOUS, one) for one in CLUSTER[::2]), Allow(ANONYMOUS, Operation.ALTER_CONFIGS, ALL_TOPICS)
         )
     assert len(error.value.violations) == 3
-
-
-def test_a_run_without_throttle_needs_no_permission_for_configs() -> None:
-    prepared(Allow(ANONYMOUS, Operation.ALTER_CONFIGS), throttle=None)
 
 
 def test_a_move_of_a_partition_without_a_leader_is_refused(tmp_path: Path) -> None:
