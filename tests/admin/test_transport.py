@@ -29,7 +29,7 @@ from kreassign.wire import api
 from kreassign.wire.codec import decode_response, encode_request
 from testbed.ports import HOST, reserved_ports
 from testbed.waiting import PATIENCE_S
-from tests.admin.listener import Deed, Listener
+from tests.admin.listener import Deed, Listener, Reply
 
 SHORT_S = 0.2
 # More than the kernel takes while the other side does not read.
@@ -153,20 +153,19 @@ def test_a_frame_that_the_other_side_does_not_take_never_arrived(server: RawServ
     assert not connection.is_usable()
 
 
-def test_closed_after_the_frame_leaves_the_outcome_unknown(node: Listener, dial: Dial) -> None:
-    node.answers[api.API_VERSIONS] = Deed.HANG_UP
+@pytest.mark.parametrize(("deed", "error", "said"), [
+    (Deed.HANG_UP, OutcomeUnknown, "broke before the answer came: closed by the broker"),
+    (Deed.STAY_SILENT, OutcomeUnknown, "ADDRESS did not answer within 0.2 s"),
+    (b"HTTP", ProtocolViolation, "it looks like HTTP"),
+], ids=["closed", "silence", "another protocol"])  # fmt: skip
+def test_a_request_without_an_answer_is_sent_once_and_ends_the_connection(
+    deed: Reply, error: type[ClusterError], said: str, node: Listener, dial: Dial
+) -> None:
+    node.answers[api.API_VERSIONS] = deed
     connection = dial(node.address)
-    with pytest.raises(OutcomeUnknown, match="broke before the answer came: closed by the broker"):
-        connection.exchange(FRAME, PATIENCE_S)
+    with pytest.raises(error, match=said.replace("ADDRESS", str(node.address))):
+        connection.exchange(FRAME, SHORT_S if deed is Deed.STAY_SILENT else PATIENCE_S)
     assert node.times_asked(api.API_VERSIONS) == 1
-    assert not connection.is_usable()
-
-
-def test_silence_leaves_the_outcome_unknown_after_one_timeout(node: Listener, dial: Dial) -> None:
-    node.answers[api.API_VERSIONS] = Deed.STAY_SILENT
-    connection = dial(node.address)
-    with pytest.raises(OutcomeUnknown, match=f"{node.address} did not answer within 0.2 s"):
-        connection.exchange(FRAME, SHORT_S)
     assert not connection.is_usable()
 
 
@@ -194,14 +193,6 @@ def test_bytes_that_keep_dripping_do_not_move_the_deadline(server: RawServer, di
             connection.exchange(FRAME, SHORT_S)
         done.set()
         assert dripping.exception(PATIENCE_S) is None or isinstance(dripping.exception(), OSError)
-
-
-def test_another_protocol_is_a_violation_and_ends_the_connection(node: Listener, dial: Dial) -> None:
-    node.answers[api.API_VERSIONS] = b"HTTP"
-    connection = dial(node.address)
-    with pytest.raises(ProtocolViolation, match="it looks like HTTP"):
-        connection.exchange(FRAME, PATIENCE_S)
-    assert not connection.is_usable()
 
 
 def test_an_idle_connection_that_the_other_side_closed_is_not_usable(server: RawServer, dial: Dial) -> None:
@@ -279,24 +270,22 @@ def test_a_certificate_must_have_the_name_if_names_are_checked(
     assert dial(node.address, **over_tls(authority, verifies_host_name=False)).exchange(FRAME, PATIENCE_S)
 
 
+@pytest.mark.parametrize(("answer", "error"), [
+    (lambda peer: peer.sendall(b"SSH-2.0-OpenSSH_9.2\r\n"), Unauthenticated),
+    (lambda peer: peer.shutdown(socket.SHUT_RDWR), ClusterError),
+], ids=["speaks in plain text", "closes on TLS"])  # fmt: skip
 def test_a_listener_without_tls_is_told_from_one_that_is_not_trusted(
-    server: RawServer, dial: Dial, authority: trustme.CA
+    answer: Callable[[socket.socket], None],
+    error: type[ClusterError],
+    server: RawServer,
+    dial: Dial,
+    authority: trustme.CA,
 ) -> None:
     with ThreadPoolExecutor(1) as threads:
-        talking = threads.submit(lambda: server.accept().sendall(b"SSH-2.0-OpenSSH_9.2\r\n"))
-        with pytest.raises(Unauthenticated, match=r"no TLS connection with .*: .*in plain text\? Then set security"):
+        answering = threads.submit(lambda: answer(server.accept()))
+        with pytest.raises(error, match=r"no TLS connection with .*in plain text\? Then set security.protocol"):
             dial(server.address, **over_tls(authority))
-        talking.result()
-
-
-def test_a_listener_that_closes_on_tls_may_speak_plain_text(
-    server: RawServer, dial: Dial, authority: trustme.CA
-) -> None:
-    with ThreadPoolExecutor(1) as threads:
-        closing_it = threads.submit(lambda: server.accept().shutdown(socket.SHUT_RDWR))
-        with pytest.raises(ClusterError, match=r"no TLS connection with .*in plain text\? Then set security.protocol"):
-            dial(server.address, **over_tls(authority))
-        closing_it.result()
+        answering.result()
 
 
 def test_silence_in_the_handshake_is_unreachable_after_one_timeout(

@@ -82,30 +82,16 @@ def test_moves_of_all_brokers_at_once_end(cluster: Cluster) -> None:
 
 
 @both_releases
-def test_another_order_counts_at_once_and_keeps_leader_and_epoch(
-    cluster: Cluster,
+@pytest.mark.parametrize(("target", "leader", "epoch"), [((2, 0, 1), 0, 0), ((1, 2), 1, 1), ((0, 1, 2), 0, 0)],
+                         ids=["another order", "fewer replicas", "the list as it is"])  # fmt: skip
+def test_a_target_in_sync_already_holds_at_once(
+    cluster: Cluster, target: tuple[int, ...], leader: int, epoch: int
 ) -> None:
     partition = cluster.create_one(0, 1, 2)
-    cluster.move(partition, 2, 0, 1)
+    cluster.move(partition, *target)
     assert cluster.listed(partition) is None
     assert cluster.cancel(partition) == IDLE
-    cluster.becomes(partition, (2, 0, 1), {0, 1, 2}, 0, epoch=0)
-
-
-@both_releases
-def test_replicas_are_removed_at_once_where_the_rest_is_in_sync(cluster: Cluster) -> None:
-    partition = cluster.create_one(0, 1, 2)
-    cluster.move(partition, 1, 2)
-    assert cluster.listed(partition) is None
-    cluster.becomes(partition, (1, 2), {1, 2}, 1, epoch=1)
-
-
-@both_releases
-def test_the_list_as_it_is_changes_nothing(cluster: Cluster) -> None:
-    partition = cluster.create_one(0, 1, 2)
-    cluster.move(partition, 0, 1, 2)
-    assert cluster.listed(partition) is None
-    cluster.becomes(partition, (0, 1, 2), {0, 1, 2}, 0, epoch=0)
+    cluster.becomes(partition, target, set(target), leader, epoch=epoch)
 
 
 def test_a_least_isr_does_not_hold_a_removal_up(cluster: Cluster) -> None:

@@ -47,25 +47,17 @@ def tiered(cluster: Cluster, *replicas: int) -> TopicPartition:
     return partition
 
 
-def test_nothing_of_an_empty_log_is_remote(cluster: Cluster) -> None:
-    partition = cluster.create_one(0, **KEEPS_NOTHING)
-    asked = (EARLIEST, LOCAL, LATEST, LAST_REMOTE, PENDING)
-    assert [offset(cluster, partition, timestamp) for timestamp in asked] == [0, 0, 0, -1, -1]
-
-
-def test_before_a_segment_is_full_all_is_pending_and_nothing_remote(cluster: Cluster) -> None:
-    partition = cluster.create_one(0, **KEEPS_NOTHING)
-    cluster.backend.write(partition, SEGMENT // 4)
-    assert offset(cluster, partition, LATEST) > 0
-    asked = (EARLIEST, LOCAL, LAST_REMOTE, PENDING)
-    assert [offset(cluster, partition, timestamp) for timestamp in asked] == [0, 0, -1, 0]
-
-
-def test_a_log_that_is_not_tiered_begins_once(cluster: Cluster) -> None:
-    partition = cluster.create_one(0)
-    cluster.backend.write(partition, SEGMENT)
-    asked = (EARLIEST, LOCAL, LAST_REMOTE, PENDING)
-    assert [offset(cluster, partition, timestamp) for timestamp in asked] == [0, 0, -1, -1]
+@pytest.mark.parametrize(("settings", "size_bytes", "offsets"), [
+    (KEEPS_NOTHING, 0, [0, 0, -1, -1]), (KEEPS_NOTHING, SEGMENT // 4, [0, 0, -1, 0]), ({}, SEGMENT, [0, 0, -1, -1]),
+], ids=["empty", "before a segment is full", "not tiered"])  # fmt: skip
+def test_nothing_is_remote_before_a_segment_of_a_tiered_log_is_full(
+    cluster: Cluster, settings: dict[str, str], size_bytes: int, offsets: list[int]
+) -> None:
+    partition = cluster.create_one(0, **settings)
+    if size_bytes:
+        cluster.backend.write(partition, size_bytes)
+    assert (offset(cluster, partition, LATEST) > 0) == (size_bytes > 0)
+    assert [offset(cluster, partition, timestamp) for timestamp in (EARLIEST, LOCAL, LAST_REMOTE, PENDING)] == offsets
 
 
 def test_a_new_replica_of_a_tiered_log_copies_only_its_local_part(cluster: Cluster) -> None:

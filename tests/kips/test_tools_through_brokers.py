@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from kreassign.admin import AdminClient, client_settings
-from kreassign.kafka_tools.command_line import TerseError, ToolError, UsageError, parse
-from kreassign.kafka_tools.reassign.options import OPTIONS, choose_action
+from kreassign.kafka_tools.command_line import TerseError, ToolError
 from kreassign.kafka_tools.reassign_partitions import main
 from kreassign.model import ConfigResource, TopicPartition, TopicPartitionReplica
 from kreassign.model.cluster import ConfigSource
@@ -274,12 +273,6 @@ def test_where_nothing_moves_no_throttle_is_cleared(capsys: pytest.CaptureFixtur
     tool.cancel_all(preserves_throttles=False)
     assert capsys.readouterr().out == "No partition reassignments found.\n"
     assert tool.sent(CONFIGURE) == []
-
-
-def test_a_dry_run_goes_with_cancelling_everything_only() -> None:
-    words = ["--bootstrap-server", "a:1", "--cancel", "--reassignment-json-file", "p", "--dry-run"]
-    with pytest.raises(UsageError, match=r"\[dry-run\]\" can only be used with option \"\[all\]"):
-        choose_action(parse(OPTIONS, words))
 
 
 def test_what_starts_between_the_listing_and_the_cancelling_goes_on(capsys: pytest.CaptureFixture[str]) -> None:

@@ -90,16 +90,8 @@ def test_a_message_is_given_up_and_the_next_one_is_sent(whole: RunHistory) -> No
     assert [headers["Kreassign-Event"] for headers, _ in receiver.got] == ["held", "held", "held", "done"]
 
 
-@pytest.mark.parametrize("status", [400, 401, 404, 410])
-def test_a_refusal_is_final(whole: RunHistory, status: int) -> None:
-    with receiving([status]) as receiver:
-        (problem,) = sent(receiver, message(News.DONE, whole))
-    assert problem.endswith(f"answered {status}")
-    assert len(receiver.got) == 1
-
-
-@pytest.mark.parametrize("status", [301, 302, 307, 308])
-def test_no_redirection_is_followed(whole: RunHistory, status: int) -> None:
+@pytest.mark.parametrize("status", [301, 302, 307, 308, 400, 401, 404, 410])
+def test_no_refusal_is_tried_again_and_no_redirection_followed(whole: RunHistory, status: int) -> None:
     with receiving([status]) as receiver:
         (problem,) = sent(receiver, message(News.DONE, whole))
     assert problem.endswith(f"answered {status}")

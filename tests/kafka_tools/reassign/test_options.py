@@ -132,9 +132,14 @@ def test_all_takes_no_file():
     assert refusal(f"--bootstrap-server a:1 --cancel --all {PLAN}") == expected
 
 
-def test_output_belongs_to_all():
-    expected = 'Option "[output]" can only be used with option "[all]"'
-    assert refusal(f"--bootstrap-server a:1 --cancel {PLAN} --output f") == expected
+@pytest.mark.parametrize(("text", "option", "owner"), [
+    (f"--cancel {PLAN} --output f", "output", "all"),
+    (f"--cancel {PLAN} --dry-run", "dry-run", "all"),
+    (f"--execute {PLAN} --cancel-first", "cancel-first", "additional"),
+])  # fmt: skip
+def test_an_option_that_goes_with_another_alone_names_it(text, option, owner):
+    expected = f'Option "[{option}]" can only be used with option "[{owner}]"'
+    assert refusal(f"--bootstrap-server a:1 {text}") == expected
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from kreassign.errors import Drifted, OutcomeUnknown
-from kreassign.kafka_tools.command_line import TerseError, UsageError, parse
-from kreassign.kafka_tools.reassign.options import OPTIONS, choose_action
+from kreassign.kafka_tools.command_line import TerseError
 from kreassign.kafka_tools.reassign.progress import progress
 from kreassign.kafka_tools.reassign.requests import ProgressRequest
 from kreassign.kafka_tools.reassign.tool_client import ToolClient
@@ -205,12 +204,6 @@ def test_what_is_not_as_expected_is_not_cancelled(tool: ToolOnTwin, tmp_path: Pa
     with pytest.raises(Drifted, match="foo-0"):
         tool.execute_with_options({FOO: (0, 1)}, tmp_path, *words)
     assert tool.batches == []
-
-
-def test_cancelling_first_goes_with_additional() -> None:
-    words = ["--bootstrap-server", "a:1", "--execute", "--reassignment-json-file", "p", "--cancel-first"]
-    with pytest.raises(UsageError, match=r"\[cancel-first\]\" can only be used with option \"\[additional\]"):
-        choose_action(parse(OPTIONS, words))
 
 
 def shown(tool: ToolOnTwin, capsys: pytest.CaptureFixture[str], *, as_json: bool = False) -> str:

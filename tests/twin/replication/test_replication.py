@@ -39,34 +39,39 @@ def test_a_copy_is_half_there_after_half_the_time() -> None:
     assert (box.size(0, 0), box.size(0, 1)) == (100, 50)
 
 
-def test_two_copies_share_their_leader_until_the_smaller_is_there() -> None:
+SHARED = {
     # 50 MB/s each until the small one has its 50 MB; the other then has 50 MB left at 100 MB/s.
-    box = Box(Given((0,), size=50), Given((0,), size=100))
-    box.add(0, 1)
-    box.add(1, 2)
-    assert box.caught_up() == {(0, 1): 1000, (1, 2): 1500}
-
-
-def test_copies_that_meet_nowhere_do_not_slow_each_other() -> None:
-    box = Box(Given((0,), size=100), Given((1,), size=100))
-    box.add(0, 2)
-    box.add(1, 3)
-    assert box.caught_up() == {(0, 2): 1000, (1, 3): 1000}
-
-
-def test_what_a_narrow_follower_cannot_take_goes_to_the_others() -> None:
+    "two copies of one leader share it": (
+        [Given((0,), size=50), Given((0,), size=100)], {}, {(0, 1): 1000, (1, 2): 1500},
+    ),
+    "copies that meet nowhere do not": (
+        [Given((0,), size=100), Given((1,), size=100)], {}, {(0, 2): 1000, (1, 3): 1000},
+    ),
     # 100 MB/s out of the leader: 20 for the narrow one, 80 for the other.
-    box = Box(Given((0,), size=100), Given((0,), size=80), hardware={1: broker(net=20)})
-    box.add(0, 1)
-    box.add(1, 2)
-    assert box.caught_up() == {(1, 2): 1000, (0, 1): 5000}
+    "a narrow follower leaves its part to the others": (
+        [Given((0,), size=100), Given((0,), size=80)], {1: broker(net=20)}, {(0, 1): 5000, (1, 2): 1000},
+    ),
+    "directories of one broker are disks of their own": (
+        [Given((0,), size=100, log_dir=0), Given((0,), size=100, log_dir=1)], {0: broker(read=50)},
+        {(0, 1): 2000, (1, 2): 2000},
+    ),
+    # Broker 0 sends 30 MB/s to its follower in sync, so that 70 remain: 70 - 30 close the gap of 40 MB.
+    "replication in sync goes before copies": ([Given((0, 1), size=40, rate=30)], {}, {(0, 2): 1000}),
+    # Broker 1 writes 40 MB/s as a leader, all of it into the directory that the copy goes to as well.
+    "other writes of a follower leave less of its disk": (
+        [Given((0,), size=60), Given((1,), rate=40)], {1: broker(log_dirs=1)}, {(0, 1): 1000},
+    ),
+}  # fmt: skip
 
 
-def test_directories_of_one_broker_are_disks_of_their_own() -> None:
-    box = Box(Given((0,), size=100, log_dir=0), Given((0,), size=100, log_dir=1), hardware={0: broker(read=50)})
-    box.add(0, 1)
-    box.add(1, 2)
-    assert box.caught_up() == {(0, 1): 2000, (1, 2): 2000}
+@pytest.mark.parametrize(("given", "hardware", "caught_up_ms"), SHARED.values(), ids=SHARED)
+def test_copies_and_writes_share_what_they_have_in_common(
+    given: list[Given], hardware: dict[int, BrokerHardware], caught_up_ms: dict[tuple[int, int], int]
+) -> None:
+    box = Box(*given, hardware=hardware)
+    for partition, follower in caught_up_ms:
+        box.add(partition, follower)
+    assert box.caught_up() == caught_up_ms
 
 
 def test_a_new_move_slows_those_that_run() -> None:
@@ -94,20 +99,6 @@ def test_writes_faster_than_the_copy_never_end() -> None:
     box.add(0, 1)
     assert box.caught_up(800) == {}
     assert (box.size(0, 0), box.size(0, 1)) == (90 + 8800, 8000)
-
-
-def test_replication_in_sync_goes_before_copies() -> None:
-    # Broker 0 sends 30 MB/s to its follower in sync, so that 70 remain: 70 - 30 close the gap of 40 MB.
-    box = Box(Given((0, 1), size=40, rate=30))
-    box.add(0, 2)
-    assert box.caught_up() == {(0, 2): 1000}
-
-
-def test_writes_to_other_partitions_of_the_follower_leave_less_of_its_disk() -> None:
-    # Broker 1 writes 40 MB/s as a leader, all of it into the directory that the copy goes to as well.
-    box = Box(Given((0,), size=60), Given((1,), rate=40), hardware={1: broker(log_dirs=1)})
-    box.add(0, 1)
-    assert box.caught_up() == {(0, 1): 1000}
 
 
 def test_followers_in_sync_that_their_network_cannot_feed_fall_behind() -> None:

@@ -69,14 +69,19 @@ def test_a_large_cluster_is_compiled_for_at_once_and_all_later_ones_profit(loops
     assert noted(tmp_path) == MOST_IN_ALL_S
 
 
-def test_loops_are_compiled_once_python_took_as_long_as_compiling(loops: ModuleType, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("text", "is_compiled"), [(str(MOST_IN_ALL_S), True), ("?", False)])
+def test_loops_are_compiled_once_a_note_says_that_python_took_as_long(
+    loops: ModuleType, tmp_path: Path, text: str, is_compiled: bool
+) -> None:
+    """A note that cannot be read counts for nothing."""
     with as_pays(1, loops.twice_on):
         loops.twice_on(1)
     (note,) = tmp_path.rglob("in-python-*")
-    note.write_text(str(MOST_IN_ALL_S))
+    note.write_text(text)
     with as_pays(1, loops.twice_on):
         assert loops.twice_on(1) == 3
-    assert machine_code(tmp_path)
+    assert bool(machine_code(tmp_path)) == is_compiled
+    assert is_compiled or noted(tmp_path) < 1
 
 
 def test_a_plan_that_takes_python_too_long_is_ended_by_machine_code(loops: ModuleType, tmp_path: Path) -> None:
@@ -85,13 +90,3 @@ def test_a_plan_that_takes_python_too_long_is_ended_by_machine_code(loops: Modul
         assert (loops.twice_on(1), machine_code(tmp_path)) == (3, [])
         assert loops.twice_on(1) == 3
     assert machine_code(tmp_path)
-
-
-def test_a_note_that_cannot_be_read_counts_for_nothing(loops: ModuleType, tmp_path: Path) -> None:
-    with as_pays(1, loops.twice_on):
-        loops.twice_on(1)
-    (note,) = tmp_path.rglob("in-python-*")
-    note.write_text("?")
-    with as_pays(1, loops.twice_on):
-        assert loops.twice_on(1) == 3
-    assert noted(tmp_path) < 1
