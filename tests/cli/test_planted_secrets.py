@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
 import ssl
 import traceback
 from collections.abc import Iterator
@@ -30,6 +28,7 @@ from kreassign.twin.server import ListenerConfig, serving
 from testbed.properties import render
 from tests.logs import Logged
 from tests.monitoring.receiver import Receiver, receiving
+from tests.planted import contents, forms
 from tests.twin.asking import twin
 
 PASSWORD, KEY_PASSWORD, HOOK = "planted-password-1", "planted-key-password-2", "planted-webhook-secret-3"
@@ -37,16 +36,6 @@ WRONG, WRONG_KEY, CLIENT_SECRET = "planted-wrong-4", "planted-wrong-key-5", "pla
 PLANTED = (PASSWORD, KEY_PASSWORD, HOOK, WRONG, WRONG_KEY, CLIENT_SECRET)
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 BEARER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
-
-
-def forms() -> Iterator[bytes]:
-    """The secrets, and as SASL PLAIN, HTTP and careless programs would write them."""
-    for secret in PLANTED:
-        for text in (secret, f"\0bob\0{secret}", f"bob:{secret}"):
-            yield text.encode()
-            yield base64.b64encode(text.encode()).rstrip(b"=")
-        yield secret.encode().hex().encode()
-        yield secret.encode("utf-16-le")
 
 
 @dataclass
@@ -125,15 +114,6 @@ def story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Story]:
         yield Story(",".join(f"{host}:{port}" for host, port in addresses.values()), secrets)
 
 
-def contents(folder: Path) -> Iterator[tuple[Path, bytes]]:
-    """Every file as it is, and unpacked."""
-    for path in (path for path in folder.rglob("*") if path.is_file()):
-        found = path.read_bytes()
-        yield path, found
-        if found.startswith(b"\x1f\x8b"):
-            yield path, gzip.decompress(found)
-
-
 def sent(receiver: Receiver) -> bytes:
     return b"".join(repr(headers).encode() + body for headers, body in receiver.got)
 
@@ -174,5 +154,7 @@ def test_no_secret_of_any_kind_is_said_logged_sent_or_left_by_any_command(
     assert b"Traceback" in said
     looked_at = dict(contents(Path()))
     assert {".sqlite", ".gz", ".json", ".html", ".parquet"} <= {path.suffix for path in looked_at}
-    assert [(form, path) for form in forms() for path, content in contents(Path()) if form in content] == []
-    assert [form for form in forms() if form in said] == []
+    assert [
+        (form, path) for form in forms(PLANTED, "bob") for path, content in contents(Path()) if form in content
+    ] == []
+    assert [form for form in forms(PLANTED, "bob") if form in said] == []

@@ -6,11 +6,12 @@ What differs between them is a `Backend`; a `Cluster` is what tests use, and is 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol, Self, TypeVar
 
 from kreassign.admin import Address, AdminClient, Connection, TcpTransport, Transport, client_settings
 from kreassign.clock import Clock, SystemClock
@@ -34,6 +35,7 @@ from testbed.releases import DEFAULT, line
 from testbed.waiting import PATIENCE_S, wait_until
 from tests.wire.peer import message
 
+T = TypeVar("T")
 NEWEST = line(DEFAULT)
 """The release line of the real brokers that tests are asked of unless they name others."""
 CONTROLLER = 100
@@ -102,8 +104,51 @@ def small_twin(
     return Twin(small_cluster(brokers, racks=RACKS), settings)
 
 
-class InProcess:
-    """A twin without sockets, in its own time."""
+class OfTwin(ABC):
+    """A twin, in its own time."""
+
+    clock: Clock
+    of_whose_time = ""
+
+    @abstractmethod
+    def do(self, deed: Callable[[Twin], T]) -> T:
+        """Do it to the twin where it lives."""
+
+    def wait(self, condition: Callable[[], bool], what: str) -> None:
+        deadline = self.clock.monotonic_s() + PATIENCE_S
+        while not condition():
+            if self.clock.monotonic_s() > deadline:
+                raise TimeoutError(f"{what}: not so within {PATIENCE_S:g} s{self.of_whose_time}")
+            self.pass_time(_STEP_S)
+
+    def pass_time(self, seconds: float) -> None:
+        self.do(lambda twin: twin.advance(round(seconds * 1000)))
+
+    def write(self, topic_partition: TopicPartition, size_bytes: int) -> None:
+        def produce(twin: Twin) -> None:
+            twin.replication.set_write_rate(topic_partition, size_bytes)
+            twin.advance(1_000)
+            twin.replication.set_write_rate(topic_partition, 0)
+
+        self.do(produce)
+
+    def stop(self, broker: int) -> None:
+        self.do(lambda twin: twin.stop(broker) if twin.is_running(broker) else None)
+
+    def kill(self, broker: int) -> None:
+        self.do(lambda twin: twin.crash(broker) if twin.is_running(broker) else None)
+
+    def start(self, broker: int) -> None:
+        self.do(lambda twin: None if twin.is_running(broker) else twin.start(broker))
+
+    def log_dirs(self, broker: int) -> tuple[str, ...]:
+        return self.do(lambda twin: tuple(log_dir.path for log_dir in twin.metadata.brokers[broker].log_dirs))
+
+
+class InProcess(OfTwin):
+    """A twin without sockets."""
+
+    of_whose_time = " of the twin's time"
 
     def __init__(self, release: str, twin: Twin) -> None:
         self.release = release
@@ -114,36 +159,11 @@ class InProcess:
     def nodes(self) -> Mapping[int, Address]:
         return {node: Address(*self.twin.address(node, self.twin.listener)) for node in self.twin.node_ids}
 
-    def wait(self, condition: Callable[[], bool], what: str) -> None:
-        deadline = self.clock.monotonic_s() + PATIENCE_S
-        while not condition():
-            if self.clock.monotonic_s() > deadline:
-                raise TimeoutError(f"{what}: not so within {PATIENCE_S:g} s of the twin's time")
-            self.twin.advance(round(_STEP_S * 1000))
-
-    def pass_time(self, seconds: float) -> None:
-        self.twin.advance(round(seconds * 1000))
-
-    def write(self, topic_partition: TopicPartition, size_bytes: int) -> None:
-        _write(self.twin, topic_partition, size_bytes)
-
-    def stop(self, broker: int) -> None:
-        if self.twin.is_running(broker):
-            self.twin.stop(broker)
-
-    def kill(self, broker: int) -> None:
-        if self.twin.is_running(broker):
-            self.twin.crash(broker)
-
-    def start(self, broker: int) -> None:
-        if not self.twin.is_running(broker):
-            self.twin.start(broker)
-
-    def log_dirs(self, broker: int) -> tuple[str, ...]:
-        return _log_dirs(self.twin, broker)
+    def do(self, deed: Callable[[Twin], T]) -> T:
+        return deed(self.twin)
 
 
-class OverTcp:
+class OverTcp(OfTwin):
     """A twin behind sockets of this machine, which lives faster than the machine."""
 
     def __init__(self, release: str, server: ServerThread) -> None:
@@ -156,30 +176,8 @@ class OverTcp:
     def nodes(self) -> Mapping[int, Address]:
         return {node: Address(*address) for node, address in self._server.server.addresses().items()}
 
-    def wait(self, condition: Callable[[], bool], what: str) -> None:
-        deadline = self.clock.monotonic_s() + PATIENCE_S
-        while not condition():
-            if self.clock.monotonic_s() > deadline:
-                raise TimeoutError(f"{what}: not so within {PATIENCE_S:g} s")
-            self._server.do(lambda twin: twin.advance(round(_STEP_S * 1000)))
-
-    def pass_time(self, seconds: float) -> None:
-        self._server.do(lambda twin: twin.advance(round(seconds * 1000)))
-
-    def write(self, topic_partition: TopicPartition, size_bytes: int) -> None:
-        self._server.do(lambda twin: _write(twin, topic_partition, size_bytes))
-
-    def stop(self, broker: int) -> None:
-        self._server.do(lambda twin: twin.stop(broker) if twin.is_running(broker) else None)
-
-    def kill(self, broker: int) -> None:
-        self._server.do(lambda twin: twin.crash(broker) if twin.is_running(broker) else None)
-
-    def start(self, broker: int) -> None:
-        self._server.do(lambda twin: None if twin.is_running(broker) else twin.start(broker))
-
-    def log_dirs(self, broker: int) -> tuple[str, ...]:
-        return self._server.do(lambda twin: _log_dirs(twin, broker))
+    def do(self, deed: Callable[[Twin], T]) -> T:
+        return self._server.do(deed)
 
 
 class RealKafka:
@@ -221,16 +219,6 @@ class RealKafka:
 
     def log_dirs(self, broker: int) -> tuple[str, ...]:
         return tuple(map(str, self._cluster.brokers[broker].log_dirs))
-
-
-def _write(twin: Twin, topic_partition: TopicPartition, size_bytes: int) -> None:
-    twin.replication.set_write_rate(topic_partition, size_bytes)
-    twin.advance(1_000)
-    twin.replication.set_write_rate(topic_partition, 0)
-
-
-def _log_dirs(twin: Twin, broker: int) -> tuple[str, ...]:
-    return tuple(log_dir.path for log_dir in twin.metadata.brokers[broker].log_dirs)
 
 
 class Shown(NamedTuple):

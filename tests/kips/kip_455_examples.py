@@ -1,4 +1,4 @@
-"""The worked examples of KIP-455, step by step, on whatever cluster has brokers 1 to 5.
+"""The worked examples of KIP-455, step by step, on whatever cluster has brokers 0 to 5.
 
 Where shipped Kafka keeps its lists in another order than the document, the lists of Kafka stand in the check, and those
 of the document in the comment beside it.
@@ -7,29 +7,33 @@ of the document in the comment beside it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from dataclasses import dataclass
 
 from kreassign.admin import AdminClient
 from kreassign.model import OngoingReassignment, Partition, TopicPartition
+from kreassign.model.throttle import clear_broker_changes, move_map, rate_changes, topic_changes
+
+BROKERS = 6
 
 
-class Stage(Protocol):
-    """Needs of an example."""
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A partition on 1, 2 and 3, and a throttle for its moves; `wait` lets time pass until something is so."""
 
     client: AdminClient
     partition: TopicPartition
+    wait: Callable[[Callable[[], bool], str], None]
+    rate_bytes_per_s: int
 
     def hold(self) -> None:
         """Let no new replica of the partition come into sync."""
-        ...
+        moves = move_map({}, {self.partition: (3, 4, 5)}, {self.partition: (1, 2, 3)})
+        self.client.incremental_alter_configs(topic_changes(moves)).raise_if_any()
+        self.client.incremental_alter_configs(rate_changes(range(BROKERS), self.rate_bytes_per_s)).raise_if_any()
 
     def release(self) -> None:
         """Let them."""
-        ...
-
-    def wait(self, condition: Callable[[], bool], what: str) -> None:
-        """Until something is so."""
-        ...
+        self.client.incremental_alter_configs(clear_broker_changes(range(BROKERS))).raise_if_any()
 
 
 def replacing_1_2_3_by_4_3_2(stage: Stage) -> None:

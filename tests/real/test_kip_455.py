@@ -8,42 +8,26 @@ import pytest
 
 from kreassign.admin import AdminClient
 from kreassign.model import TopicPartition
-from kreassign.model.throttle import clear_broker_changes, move_map, rate_changes, topic_changes
 from kreassign.model.znodes import paths
 from kreassign.model.znodes.contents import format_reassignments, parse_reassignments, parse_topic
 from testbed import ClusterSpec, KafkaCluster
 from testbed.records import load_topic
 from testbed.waiting import wait_until
 from testbed.zookeeper import ZooKeeper, zookeeper_client
-from tests.kips.kip_455_examples import EXAMPLES, Stage
+from tests.kips.kip_455_examples import BROKERS, EXAMPLES, Stage
 from tests.real.admin_checks import client_of
 
-BROKERS = 6
 SPECS = {
     "KRaft": ClusterSpec(brokers=BROKERS),
     "3.9.1 with ZooKeeper": ClusterSpec(version="3.9.1", brokers=BROKERS, mode="zookeeper"),
 }
 
 
-class RealStage:
-    """A partition of its own with data on 1, 2 and 3 of a real cluster, held by a throttle."""
-
-    def __init__(self, cluster: KafkaCluster, client: AdminClient, topic: str) -> None:
-        self.client = client
-        self.partition = TopicPartition(topic, 0)
-        cluster.create_topic(topic, [[1, 2, 3]])
-        load_topic(cluster.bootstrap_servers, topic, {0: 12_000_000}, value_bytes=(20_000, 20_000))
-
-    def hold(self) -> None:
-        moves = move_map({}, {self.partition: (3, 4, 5)}, {self.partition: (1, 2, 3)})
-        self.client.incremental_alter_configs(topic_changes(moves)).raise_if_any()
-        self.client.incremental_alter_configs(rate_changes(range(BROKERS), 1)).raise_if_any()
-
-    def release(self) -> None:
-        self.client.incremental_alter_configs(clear_broker_changes(range(BROKERS))).raise_if_any()
-
-    def wait(self, condition: Callable[[], bool], what: str) -> None:
-        wait_until(condition, what=what)
+def stage(cluster: KafkaCluster, client: AdminClient, topic: str) -> Stage:
+    """A partition of its own with data on a real cluster."""
+    cluster.create_topic(topic, [[1, 2, 3]])
+    load_topic(cluster.bootstrap_servers, topic, {0: 12_000_000}, value_bytes=(20_000, 20_000))
+    return Stage(client, TopicPartition(topic, 0), lambda condition, what: wait_until(condition, what=what), 1)
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +40,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.__name__)
 def test_the_example_on_real_kafka(example: Callable[[Stage], None], cluster: KafkaCluster, topic_name: str) -> None:
     with client_of(cluster) as client:
-        example(RealStage(cluster, client, topic_name))
+        example(stage(cluster, client, topic_name))
 
 
 @pytest.mark.parametrize("cluster", ["3.9.1 with ZooKeeper"], indirect=True, scope="module")
@@ -67,9 +51,9 @@ def test_the_edge_case_of_znode_and_api_at_a_failover(cluster: KafkaCluster, top
     it, so the API's target stays; B goes on as the znode has it.
     """
     with client_of(cluster) as client:
-        a, b = (RealStage(cluster, client, f"{topic_name}-{name}") for name in "ab")
-        for stage in (a, b):
-            stage.hold()
+        a, b = (stage(cluster, client, f"{topic_name}-{name}") for name in "ab")
+        for each in (a, b):
+            each.hold()
         with zookeeper_client(cluster.zookeeper_connect) as znodes:
             znodes.create(
                 paths.REASSIGN_PARTITIONS, format_reassignments({a.partition: (4, 1, 2), b.partition: (4, 1, 2)})

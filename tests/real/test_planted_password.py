@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 from kreassign.executor.journal import find_journals
@@ -24,6 +20,7 @@ from testbed.properties import render
 from testbed.records import load_topic
 from testbed.security import USERS
 from testbed.waiting import PATIENCE_S, wait_until
+from tests.planted import contents, forms
 from tests.real.test_run import HELD, HELD_RATE, MEGABYTE, client_of
 from tests.web.site import TOKEN, serving_page, with_control
 
@@ -33,28 +30,6 @@ pytestmark = [pytest.mark.uses_cluster("kafka_secure"), pytest.mark.timeout(600)
 WRONG = "planted-0nly-here"
 PLANTED = (USERS["admin"], WRONG, TOKEN)
 ENV_PASSWORD = {"PLANTED_PASSWORD": USERS["admin"]}
-
-
-def forms() -> Iterator[bytes]:
-    """The secrets, and as SASL PLAIN, HTTP and careless programs would write them."""
-    for secret in PLANTED:
-        plain = f"\0admin\0{secret}"
-        for text in (secret, plain, f"admin:{secret}"):
-            yield text.encode()
-            yield base64.b64encode(text.encode()).rstrip(b"=")
-        yield secret.encode().hex().encode()
-        yield secret.encode("utf-16-le")
-
-
-def contents(folder: Path) -> Iterator[tuple[Path, bytes]]:
-    """Every file as it is, and unpacked."""
-    for path in (path for path in folder.rglob("*") if path.is_file()):
-        found = path.read_bytes()
-        yield path, found
-        if found.startswith(b"\x1f\x8b"):
-            yield path, gzip.decompress(found)
-        if path.suffix == ".parquet":
-            yield path, repr(pq.read_table(path).to_pylist()).encode()
 
 
 class Story:
@@ -144,6 +119,6 @@ def test_a_planted_password_is_found_nowhere(kafka_secure: KafkaCluster, topic_n
     looked_at = dict(contents(folder))
     kinds = {path.suffix for path in looked_at}
     assert {".sqlite", ".gz", ".json", ".html", ".parquet"} <= kinds
-    found = [(form, path) for form in forms() for path, content in contents(folder) if form in content]
+    found = [(form, path) for form in forms(PLANTED, "admin") for path, content in contents(folder) if form in content]
     assert found == []
-    assert [form for form in forms() if form in story.said + listed] == []
+    assert [form for form in forms(PLANTED, "admin") if form in story.said + listed] == []

@@ -189,9 +189,12 @@ def test_nothing_goes_where_no_replica_is_known_to_be_in_sync() -> None:
 SIX = {TopicPartition(FOO, number): 10 for number in range(6)}
 
 
-def spread(first: BrokerView, second: BrokerView, count: int, *, are_sized: bool = True) -> list[int]:
-    """Choice between two brokers for the second replica of each of so many partitions of 10 bytes."""
-    partitions = (partition(number, (0,)) for number in range(count))
+def second_replicas(
+    first: BrokerView, second: BrokerView, count: int, *, shrinks: bool = False, are_sized: bool = True
+) -> list[int]:
+    """Second replicas of so many partitions of 10 bytes, for which there are two brokers, or which had both."""
+    before = (0, first.id, second.id) if shrinks else (0,)
+    partitions = (partition(number, before) for number in range(count))
     seen = view(*partitions, brokers=(BrokerView(0), first, second), sizes_bytes=SIX if are_sized else {})
     targets = decide_replication_factors(seen, [(FOO, 2)])[FOO]
     assert not isinstance(targets, Refusal)
@@ -199,24 +202,16 @@ def spread(first: BrokerView, second: BrokerView, count: int, *, are_sized: bool
 
 
 def test_what_was_placed_counts_with_its_bytes_and_as_a_replica() -> None:
-    assert spread(BrokerView(1), BrokerView(2, size_bytes=15), 4) == [1, 1, 2, 1]
-    assert spread(BrokerView(1), BrokerView(2, size_bytes=20, replica_count=3), 4) == [1, 1, 1, 2]
-    assert spread(BrokerView(1), BrokerView(2, replica_count=2), 5, are_sized=False) == [1, 1, 1, 2, 1]
-
-
-def shrunk(first: BrokerView, second: BrokerView, count: int, *, are_sized: bool = True) -> list[int]:
-    """Choice of two brokers that keeps its replica of each of so many partitions of 10 bytes."""
-    partitions = (partition(number, (0, first.id, second.id)) for number in range(count))
-    seen = view(*partitions, brokers=(BrokerView(0), first, second), sizes_bytes=SIX if are_sized else {})
-    targets = decide_replication_factors(seen, [(FOO, 2)])[FOO]
-    assert not isinstance(targets, Refusal)
-    return [replicas[1] for replicas in targets.values()]
+    assert second_replicas(BrokerView(1), BrokerView(2, size_bytes=15), 4) == [1, 1, 2, 1]
+    assert second_replicas(BrokerView(1), BrokerView(2, size_bytes=20, replica_count=3), 4) == [1, 1, 1, 2]
+    assert second_replicas(BrokerView(1), BrokerView(2, replica_count=2), 5, are_sized=False) == [1, 1, 1, 2, 1]
 
 
 def test_what_goes_counts_no_more() -> None:
-    assert shrunk(BrokerView(1, size_bytes=30), BrokerView(2, size_bytes=15), 4) == [2, 2, 1, 2]
-    assert shrunk(BrokerView(1, size_bytes=9, replica_count=3), BrokerView(2, size_bytes=9, replica_count=1), 4,
-                  are_sized=False) == [2, 2, 1, 2]  # fmt: skip
+    fuller = BrokerView(1, size_bytes=30), BrokerView(2, size_bytes=15)
+    assert second_replicas(*fuller, 4, shrinks=True) == [2, 2, 1, 2]
+    more = BrokerView(1, size_bytes=9, replica_count=3), BrokerView(2, size_bytes=9, replica_count=1)
+    assert second_replicas(*more, 4, shrinks=True, are_sized=False) == [2, 2, 1, 2]
 
 
 @st.composite
