@@ -102,21 +102,6 @@ def test_more_than_10000_partitions_in_a_call_each_get_their_answer(kafka: Kafka
     assert transport.versions_of(api.ALTER_PARTITION_REASSIGNMENTS) == [1, 1, 1]
 
 
-def test_refusals_of_targets_come_with_kafkas_words(kafka: KafkaCluster, topic_name: str) -> None:
-    with client_of(kafka) as client:
-        keys = created(client, topic_name, *[(0, 1)] * 5)
-        targets = dict(zip(keys, [(), (9, 1), (1, 1), (2, -1), (1, 0)], strict=True))
-        missing = TopicPartition(topic_name, 77)
-        batch = client.alter_partition_reassignments({**targets, missing: (0,)})
-    refused = "The manual partition assignment includes"
-    assert refusal(batch, keys[0]) == (39, f"{refused} an empty replica list.")
-    assert refusal(batch, keys[1]) == (39, f"{refused} broker 9, but no such broker is registered.")
-    assert refusal(batch, keys[2]) == (39, f"{refused} the broker 1 more than once.")
-    assert refusal(batch, keys[3]) == (39, f"{refused} broker -1, but no such broker is registered.")
-    assert refusal(batch, missing) == (3, f"Unable to find partition {topic_name}:77.")
-    assert dict(batch.ok) == {keys[4]: None}
-
-
 def test_a_guarded_factor_stays_and_an_unguarded_one_may_change(kafka: KafkaCluster, topic_name: str) -> None:
     with client_of(kafka) as client:
         first, second = created(client, topic_name, (0, 1, 2), (0, 1, 2))

@@ -19,6 +19,7 @@ from kreassign.model.throttle import (
 from kreassign.twin.cluster import Twin
 from kreassign.twin.server import serving
 from kreassign.twin.version import DEFAULT, Endpoint, kafka_version
+from testbed.releases import DEFAULT as KAFKA
 from testbed.waiting import wait_until
 from tests.twin.asking import partition, twin
 from tests.twin.java_tools import ELECT, REASSIGN, TOPICS, JavaTools, failure, success
@@ -193,20 +194,10 @@ def test_a_move_shows_in_the_description_of_its_topic(box: JavaTools) -> None:
 # Another release of the tools, and older releases of the twin
 
 
-def test_the_tools_of_an_older_release_work_too(tmp_path: Path) -> None:
-    with serving(twin(ORDERS)) as server:
-        box = JavaTools(server, tmp_path, "3.9.1")
-        plan = {"orders-0": [2, 3]}
-        assert "Successfully started partition reassignment for orders-0" in success(box.reassign("--execute", plan))
-        settle(box)
-        assert "Reassignment of partition orders-0 is completed." in success(box.reassign("--verify", plan))
-        assert not server.server.failures
-
-
-@pytest.mark.parametrize("release", ["3.7", "3.9", "4.2"])
-def test_the_tools_work_against_twins_of_older_releases(tmp_path: Path, release: str) -> None:
+@pytest.mark.parametrize(("tools", "release"), [("3.9.1", "4.4"), (KAFKA, "3.7"), (KAFKA, "3.9"), (KAFKA, "4.2")])
+def test_tools_and_twins_of_other_releases_work_together(tmp_path: Path, tools: str, release: str) -> None:
     with serving(twin(ORDERS, version=kafka_version(release))) as server:
-        box = JavaTools(server, tmp_path)
+        box = JavaTools(server, tmp_path, tools)
         plan = {"orders-0": [2, 3]}
         assert "Successfully started partition reassignment for orders-0" in success(box.reassign("--execute", plan))
         settle(box)

@@ -11,6 +11,7 @@ from kreassign.twin.metadata import UNASSIGNED, ConfigChanged, PartitionCreated,
 from tests.twin.controller.small_cluster import SmallCluster, random, topic_id
 
 DONE = (0, None)
+ILLEGAL = "contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
 OR_CORDONED = " or some brokers have all their log directories cordoned"
 
 
@@ -89,6 +90,13 @@ def test_a_topic_that_cannot_be_created_does_not_stop_the_others(wanted, code, m
     answers = create(cluster, wanted, manual("fine", (0, 1)), denied=frozenset({"secret"}))
     assert dict(answers) == {wanted.name: (code, message), "fine": DONE}
     assert cluster.metadata.topics.keys() == {"old", "a.b", "fine"}
+
+
+@pytest.mark.parametrize("name", ["a", "A.b_c-9", "a-b", "__internal", "...", "a" * 249, "a\n"])
+def test_a_name_has_letters_numbers_dots_underscores_and_hyphens(name):
+    strange = f"Topic name is invalid: '{name}' {ILLEGAL}"
+    made = create(SmallCluster().topic("a_b", "0"), manual(name, (0,)))
+    assert made == [(name, (17, strange) if "\n" in name else DONE)]
 
 
 def test_similar_names_in_one_request_do_not_collide():

@@ -230,44 +230,21 @@ def test_an_election_znode_is_done_and_deleted_whatever_is_in_it(cluster: ZooKee
     assert paths.PREFERRED_REPLICA_ELECTION not in cluster.tree.znodes
 
 
-def elect_by_znode(cluster: ZooKeeperCluster, *keys: TopicPartition) -> None:
-    """Leave an election of preferred leaders in its znode, and let the controller serve it."""
-    cluster.tree.put(paths.PREFERRED_REPLICA_ELECTION, format_election(keys))
-    cluster.controller.process_changes()
-    assert paths.PREFERRED_REPLICA_ELECTION not in cluster.tree.znodes
-
-
 def test_the_election_znode_asks_for_preferred_leaders_only(cluster: ZooKeeperCluster) -> None:
     for broker in (1, 2, 3):
         cluster.twin.stop(broker)
     cluster.twin.start(1)
     cluster.settle()
     assert cluster.state == (-1, 3, {3})
-    elect_by_znode(cluster, FOO)
+    cluster.tree.put(paths.PREFERRED_REPLICA_ELECTION, format_election([FOO]))
+    cluster.controller.process_changes()
+    assert paths.PREFERRED_REPLICA_ELECTION not in cluster.tree.znodes
     assert cluster.state == (-1, 3, {3})
     assert cluster.elect(ElectionType.PREFERRED)[0] == PREFERRED_LEADER_NOT_AVAILABLE
     assert cluster.state == (-1, 3, {3})
     assert cluster.elect(ElectionType.UNCLEAN)[0] == NONE
     assert (cluster.state[0], cluster.state[2]) == (1, {1})
-
-
-def test_the_election_znode_and_a_request_elect_once() -> None:
-    cluster = ZooKeeperCluster([1, 2, 3], others={"bar": [[1, 2, 3]]}).begin()
-    for topic in ("foo", "bar"):
-        cluster.alter([2, 1, 3], topic)
-    _, epoch, _ = cluster.state
-    cluster.tree.put(paths.PREFERRED_REPLICA_ELECTION, format_election([FOO]))
-    assert cluster.elect(ElectionType.PREFERRED)[0] == NONE
-    assert cluster.state[:2] == (2, epoch + 1)
-    cluster.controller.process_changes()
-    assert paths.PREFERRED_REPLICA_ELECTION not in cluster.tree.znodes
-    assert cluster.state[:2] == (2, epoch + 1)
-    elect_by_znode(cluster, BAR)
-    bar = cluster.twin.metadata.partition(BAR)
-    assert bar is not None
-    assert bar.leader == 2
-    assert cluster.elect(ElectionType.PREFERRED, BAR)[0] == ELECTION_NOT_NEEDED
-    assert cluster.elect(ElectionType.UNCLEAN, BAR)[0] == ELECTION_NOT_NEEDED
+    assert cluster.elect(ElectionType.UNCLEAN)[0] == ELECTION_NOT_NEEDED
 
 
 def test_elections_are_answered_in_the_words_of_this_mode(cluster: ZooKeeperCluster) -> None:
