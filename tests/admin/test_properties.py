@@ -179,35 +179,21 @@ def test_an_address_under_a_mistyped_key_is_noticed() -> None:
     assert addresses_of("bootstrap.servers", {"request.timeout.ms": "5"}) is None
 
 
-def test_a_mistyped_key_is_told_with_the_one_that_was_meant(logged: Logged) -> None:
-    settings(request_timeouts_ms="5")
-    assert logged.messages == [
-        "ignored unknown client properties: request.timeouts.ms (did you mean request.timeout.ms?)"
-    ]
+FALLEN = {"MIIEvQIBADAN": "", "gkqhkiG9w0BAQEF": "=", "pa55word": "", "-----END": "PRIVATE KEY-----"}
+"""What a broken secret leaves behind."""
 
 
-def test_unknown_keys_are_warned_of_in_one_line(logged: Logged) -> None:
-    settings(group_id="pa55-x", acks="all", metadata_max_age_ms="5")
+@pytest.mark.parametrize(("properties", "said"), [
+    ({"request.timeouts.ms": "5"}, ["request.timeouts.ms (did you mean request.timeout.ms?)"]),
+    ({"group.id": "pa55-x", "acks": "all", "metadata.max.age.ms": "5"}, ["acks, group.id"]),
+    ({"acks": "all", **FALLEN}, ["acks, 4 whose names are not those of properties"]),
+    ({"socket.timeout.ms": "5"}, ["socket.timeout.ms (Java's clients call it request.timeout.ms)"]),
+    ({"retries": "5", "ssl.protocol": "TLSv1.3", "client.id": "x", "security.protocol": "plaintext"}, []),
+], ids=["mistyped", "unknown", "fallen out of a secret", "of librdkafka", "known"])  # fmt: skip
+def test_unknown_keys_are_warned_of_in_one_line(properties: dict[str, str], said: list[str], logged: Logged) -> None:
+    client_settings(properties, bootstrap_servers="b")
     assert [(record.levelno, record.getMessage()) for record in logged.warnings] == [
-        (logging.WARNING, "ignored unknown client properties: acks, group.id")
-    ]
-
-
-def test_lines_that_fell_out_of_a_broken_secret_are_counted_but_not_shown(logged: Logged) -> None:
-    fallen = {"MIIEvQIBADAN": "", "gkqhkiG9w0BAQEF": "=", "pa55word": "", "-----END": "PRIVATE KEY-----"}
-    client_settings({"acks": "all", **fallen}, bootstrap_servers="b")
-    assert logged.messages == ["ignored unknown client properties: acks, 4 whose names are not those of properties"]
-
-
-def test_known_keys_are_not_warned_of(logged: Logged) -> None:
-    settings(retries="5", ssl_protocol="TLSv1.3", client_id="x", security_protocol="plaintext")
-    assert not logged.warnings
-
-
-def test_an_ignored_name_of_librdkafka_is_warned_of_with_that_of_java(logged: Logged) -> None:
-    settings(socket_timeout_ms="5")
-    assert logged.messages == [
-        "ignored unknown client properties: socket.timeout.ms (Java's clients call it request.timeout.ms)"
+        (logging.WARNING, f"ignored unknown client properties: {one}") for one in said
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -69,39 +70,21 @@ def loads(capacities: list[float], uses: list[list[int]], found: list[float]) ->
     )
 
 
-def test_a_lone_flow_gets_the_scarcest_of_its_capacities() -> None:
-    assert rates([100, 30, 70], [[0, 1, 2]]) == [30]
-
-
-def test_flows_share_evenly() -> None:
-    assert rates([90], [[0], [0], [0]]) == [30, 30, 30]
-
-
-def test_what_one_flow_cannot_use_is_left_to_the_others() -> None:
+@pytest.mark.parametrize(("network", "expected"), [
+    # A lone flow gets the scarcest of its capacities; several share evenly.
+    (([100, 30, 70], [[0, 1, 2]]), [30]), (([90], [[0], [0], [0]]), [30, 30, 30]),
     # The first is held to 10 by capacity 1, so that 80 remain for two.
-    assert rates([90, 10], [[0, 1], [0], [0]]) == [10, 40, 40]
-
-
-def test_a_chain_of_bottlenecks_is_settled_from_the_scarcest_on() -> None:
+    (([90, 10], [[0, 1], [0], [0]]), [10, 40, 40]),
     # 0: two flows share 10. Then b has 5 of capacity 1, c gets 15 of it, and d what c leaves of capacity 2.
-    assert rates([10, 20, 100], [[0], [0, 1], [1, 2], [2]]) == [5, 5, 15, 85]
-
-
-def test_a_limit_frees_capacity_for_others() -> None:
-    assert rates([90], [[0], [0]], [20, NO_LIMIT]) == [20, 70]
-
-
-def test_a_capacity_of_zero_stops_its_flows_only() -> None:
-    assert rates([0, 50], [[0, 1], [1]]) == [0, 50]
-
-
-def test_infinite_capacities_bind_nobody() -> None:
-    assert rates([NO_LIMIT, 8], [[0, 1], [0]], [NO_LIMIT, 3]) == [8, 3]
-    assert rates([NO_LIMIT, 8], [[0], [0, 1]]) == [NO_LIMIT, 8]
-
-
-def test_no_flows_have_no_rates() -> None:
-    assert rates([5], []) == []
+    (([10, 20, 100], [[0], [0, 1], [1, 2], [2]]), [5, 5, 15, 85]),
+    # A limit frees capacity for others, and a capacity of zero stops its own flows only.
+    (([90], [[0], [0]], [20, NO_LIMIT]), [20, 70]), (([0, 50], [[0, 1], [1]]), [0, 50]),
+    # Infinite capacities bind nobody.
+    (([NO_LIMIT, 8], [[0, 1], [0]], [NO_LIMIT, 3]), [8, 3]), (([NO_LIMIT, 8], [[0], [0, 1]]), [NO_LIMIT, 8]),
+    (([5], []), []),
+])  # fmt: skip
+def test_flows_share_what_the_scarcest_capacities_leave(network: tuple[Any, ...], expected: list[float]) -> None:
+    assert rates(*network) == expected
 
 
 @given(networks())
