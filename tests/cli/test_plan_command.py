@@ -11,7 +11,7 @@ from kreassign.cli.main import kreassign
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.plan_facts import plan_id
-from kreassign.operations.plan_files import approval_of, read_plan_file, write_plan
+from kreassign.operations.plan_files import approval_of, approval_path, read_plan_file, request_path, write_plan
 from kreassign.operations.plan_files import approve as approve_plan
 from kreassign.pipeline.tables.parquet import read_rows
 from kreassign.pipeline.tables.parquet import write_rows as add_rows
@@ -74,6 +74,15 @@ def test_an_approved_plan_is_not_replaced_by_another(tmp_path: Path) -> None:
     assert f"`kreassign approve {out} --revoke`" in words.stderr
     assert approval_of(out) is not None
     assert plan_id(read_plan_file(out).plan) == approved
+
+
+def test_a_revoke_takes_back_approvals_that_cannot_be_read(tmp_path: Path) -> None:
+    plan_file = tmp_path / "plan.json"
+    write_plan(plan_file, Plan((PartitionAssignment(TopicPartition("t", 0), (1, 2)),)))
+    for beside in (approval_path(plan_file), request_path(plan_file)):
+        beside.write_text("{}")
+    assert CliRunner().invoke(kreassign, ["approve", str(plan_file), "--revoke"]).exit_code == 0
+    assert [one.name for one in tmp_path.iterdir()] == ["plan.json"]
 
 
 def test_a_fleet_replaces_no_approved_plan(tmp_path: Path) -> None:

@@ -75,10 +75,15 @@ def test_a_file_that_is_no_approval_approves_nothing(path: Path, content: str) -
         require_approval(path, read_plan_file(path))
 
 
-def test_an_approval_may_have_fields_of_others(path: Path) -> None:
+@pytest.mark.parametrize("field", ["expires_ms", "revoked", "ticket"])
+def test_an_approval_with_an_unknown_field_permits_nothing(path: Path, field: str) -> None:
+    """It may limit the approval, as an end or a condition does."""
     given = approve(path, plan_id(ONE), "Ada", "", 1_000)
-    approval_path(path).write_text(json.dumps({**asdict(given), "ticket": "OPS-7", "expires_ms": None}))
-    assert require_approval(path, read_plan_file(path)) == given
+    approval_path(path).write_text(json.dumps({**asdict(given), field: None}))
+    with pytest.raises(MalformedPlan, match=rf"plan\.approval\.json: .*'{field}'.* may limit the approval"):
+        require_approval(path, read_plan_file(path))
+    again = approve(path, plan_id(ONE), "Ada", "", 2_000)
+    assert require_approval(path, read_plan_file(path)) == again
 
 
 def test_an_approval_is_whole_or_not_there(path: Path) -> None:

@@ -252,15 +252,20 @@ def revoke(plan: Path) -> None:
 def approval_of(plan: Path) -> Approval | None:
     """Read the approval beside a plan, of whatever content; None where there is none. Raises MalformedPlan.
 
-    Fields that this version does not know, such as the ticket of a team, are ignored.
+    Also for a field that this version does not know: it may limit the approval.
     """
     path = approval_path(plan)
     if not path.exists():
         return None
     try:
         document = Reader().plain(read_json(read_text(path)), dict, "the document")
-        known = hints_of(Approval)
-        found: Approval = Reader().record({name: one for name, one in document.items() if name in known}, Approval)
+        if strange := sorted(document.keys() - hints_of(Approval)):
+            raise InputError(
+                f"this version does not know its field {some_of(map(repr, map(shortened, strange)), NAMED)}, which may "
+                f"limit the approval: approve the plan again (`kreassign approve {plan}`), with what else is to be "
+                "known as its note (--note)"
+            )
+        found: Approval = Reader().record(document, Approval)
     except (InputError, ValueError, TypeError) as error:
         raise MalformedPlan(f"is no approval of a plan: {error}", path=str(path)) from error
     return found

@@ -68,7 +68,7 @@ from kreassign.model.text import agreeing, counted
 from kreassign.model.throttle import ThrottleRates
 from kreassign.model.typed_json import to_document
 from kreassign.operations import approvals, run_journals
-from kreassign.operations.plan_files import approval_of, read_plan_file, request_path, revoke
+from kreassign.operations.plan_files import approval_path, read_plan_file, request_path, revoke
 from kreassign.operations.plan_files import approve as approve_plan
 from kreassign.operations.run_journals import (
     all_journals,
@@ -490,7 +490,7 @@ def approve(plan: Path, note: str, proposes: bool, key: Path | None, is_revoked:
 
 def _revoke(plan: Path) -> None:
     is_withdrawn = approvals.withdraw(request_path(plan))
-    if not is_withdrawn or approval_of(plan) is not None:
+    if not is_withdrawn or approval_path(plan).exists():
         revoke(plan)
     click.echo(f"{plan.name}: not approved any more")
 
