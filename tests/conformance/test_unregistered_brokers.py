@@ -16,7 +16,8 @@ from kreassign.errors import Rejected
 from kreassign.executor.brokers import Blocked
 from kreassign.model import NewTopic
 from kreassign.operations.connect import connect, connect_controllers
-from kreassign.operations.decommission import DecommissionRequest, cancel_decommission, decommission
+from kreassign.operations.decommission import DecommissionRequest, decommission
+from kreassign.operations.decommission_undo import cancel_decommission
 from kreassign.operations.maintenance import Way, maintain
 from kreassign.operations.run import RunContext
 from kreassign.wire import api

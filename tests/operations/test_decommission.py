@@ -11,7 +11,15 @@ from typing import cast
 import pytest
 
 from kreassign.admin import AdminClient
-from kreassign.errors import ClusterError, Infeasible, InputError, JournalDamaged, Unreachable
+from kreassign.errors import (
+    ClusterBusy,
+    ClusterError,
+    ExecutionError,
+    Infeasible,
+    InputError,
+    JournalDamaged,
+    Unreachable,
+)
 from kreassign.executor.brokers import CORDON, NOT_SHOWN, Blocked
 from kreassign.executor.events import Event, RunStarted, VerdictsRecorded
 from kreassign.executor.guards import GuardName, GuardSetting, Reaction
@@ -40,11 +48,9 @@ from kreassign.operations.decommission import (
     Decommissioning,
     DecommissionRequest,
     DecommissionResult,
-    cancel_decommission,
     preview_decommission,
-    uncordon_drained,
-    undone_if_wanted,
 )
+from kreassign.operations.decommission_undo import cancel_decommission, uncordon_drained, undone_if_wanted
 from kreassign.operations.doctor import diagnose_cluster
 from kreassign.operations.drains import demanded_rollbacks
 from kreassign.operations.maintenance import Way, maintain
@@ -1045,15 +1051,32 @@ class GuardedRuns(VirtualRuns):
         return undone_if_wanted(self.port, ended, (3,), context, lambda _: None, self.rig.transport)
 
 
-@pytest.mark.parametrize("state", [Phase.CANCELLED, Phase.DONE])
-def test_a_drain_whose_rollback_cannot_begin_is_not_made_again(operators: Operators, state: Phase) -> None:
-    """The cluster does not answer."""
+def busy(*_: object, **__: object) -> object:
+    raise ClusterBusy("run run-9 holds the lease")
+
+
+def taken_over(*_: object, **__: object) -> object:
+    raise ExecutionError("the lease was lost")
+
+
+@pytest.mark.parametrize(
+    ("state", "hindrance", "why"),
+    [
+        (Phase.CANCELLED, not_reached, "could not connect"),
+        (Phase.DONE, not_reached, "could not connect"),
+        (Phase.CANCELLED, busy, "run run-9 holds the lease"),
+        (Phase.CANCELLED, taken_over, "the lease was lost"),
+    ],
+)
+def test_a_drain_whose_rollback_cannot_begin_is_not_made_again(
+    operators: Operators, state: Phase, hindrance: Answer, why: str
+) -> None:
     odd = OddPort(operators.rig.client)
-    odd.answer_always("describe_cluster", not_reached)
+    odd.answer_always("describe_cluster", hindrance)
     runs = GuardedRuns(operators.rig, port=cast(AdminClient, odd), state=state)
     found = operators.decommission(runs=runs).next_step
     assert isinstance(found, Blocked)
-    assert "(it was not rolled back: could not connect; `kreassign rollback run-1` does that)" in str(found)
+    assert f"(a guard demanded the rollback of run run-1, and it was not made: {why}; `kreassign " in str(found)
     assert runs.ids == ["run-1"]
 
 
@@ -1071,10 +1094,11 @@ def test_a_drain_that_is_done_and_rolled_back_ends_the_decommission(operators: O
 class DyingBeforeTheRollback(VirtualRuns):
     """Runs whose guard demands a rollback, and whose process dies after their end, before that.
 
-    The last copies arrive before the cancel takes effect.
+    The last copies arrive before the cancel takes effect. Without `is_ended` the process dies at the demand.
     """
 
     guards: tuple[GuardSetting, ...] = (GuardSetting(GuardName.BROKER, Reaction.ROLLBACK),)
+    is_ended: bool = True
 
     def execute(self, plan: PlanFile) -> RunHistory:
         named = {broker for replicas in plan.plan.replicas.values() for broker in replicas}
@@ -1082,6 +1106,8 @@ class DyingBeforeTheRollback(VirtualRuns):
 
         def let_copies_arrive(event: Event, run: RunView) -> None:
             if isinstance(event, VerdictsRecorded) and run.control.wants_rollback:
+                if not self.is_ended:
+                    raise Killed
                 self.rig.transport.sleep(120)
 
         self.rig.after(3, lambda: self.rig.twin.crash(spare))
@@ -1130,6 +1156,17 @@ def test_a_rollback_that_a_dead_process_left_is_told_and_not_made(undrained: Ope
     assert undrained.decommission(runs=runs).is_finished
     assert (undrained.warnings, undrained.said) == ([DEMANDED], [])
     assert (undrained.rig.replicas, undrained.cordon, runs.ids) == (lists, "*", [])
+
+
+def test_a_preview_says_that_a_drain_is_resumed_and_rolled_back(tmp_path: Path) -> None:
+    operators = Operators(TwinRig(tmp_path, LISTS, brokers=7, size_bytes=40 * RATE))
+    with pytest.raises(Killed):
+        operators.decommission(runs=DyingBeforeTheRollback(operators.rig, is_ended=False))
+    context = operators.context()
+    seen = preview_decommission(operators.rig.client, DecommissionRequest((3,)), context, operators.rig.transport)
+    assert (seen.resumed, seen.rolled_back, seen.demanded_rollbacks) == (("run-1",), ("run-1",), ())
+    operators.decommission()
+    assert operators.said[0] == "resume run run-1, which drains broker 3, and roll it back: a guard demanded that"
 
 
 def test_a_demanded_rollback_keeps_no_dead_broker_registered(undrained: Operators) -> None:

@@ -18,8 +18,8 @@ from kreassign.operations.decommission import (
     Decommissioning,
     DecommissionRequest,
     DecommissionResult,
-    cancel_decommission,
 )
+from kreassign.operations.decommission_undo import cancel_decommission
 from kreassign.operations.run import RunContext
 from kreassign.twin.version import kafka_version
 from tests.executor.deaths import NEVER, Died, Fate, Mortal

@@ -225,6 +225,12 @@ def forget_decommissions(state_dir: Path, cluster_id: str, brokers: Iterable[int
     _change_note(path, DECOMMISSIONED_HERE, lambda known: known - ids, done)
 
 
+def readable_notes(state_dir: Path, cluster_id: str) -> frozenset[int]:
+    """Brokers whose cordon was noted, once each note is readable. Raises InputError, before anything is changed."""
+    noted_decommissions(state_dir, cluster_id)
+    return noted_cordons(state_dir, cluster_id)
+
+
 def _change_note(
     path: Path, what: str, change: Callable[[frozenset[int]], frozenset[int]], done: Iterable[str] = ()
 ) -> None:

@@ -1,4 +1,4 @@
-"""Decommission brokers: cordon, drain, prove that they are empty, unregister; and cancel all that.
+"""Decommission brokers: cordon, drain, prove that they are empty, unregister.
 
 `executor/decommission.py` decides each step from the present state of the cluster, so a later call, after a crash,
 on another machine or by another operator, continues where the last one stopped. The drain
@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Protocol
 
 from kreassign.admin import AdminClient
@@ -38,47 +37,38 @@ from kreassign.executor.cluster.changes import is_final
 from kreassign.executor.cluster.port import confirmed_writes
 from kreassign.executor.decommission import Decommission, Drain, Step, Unregister
 from kreassign.executor.events import PlannedMove, RunStarted
-from kreassign.executor.history.run_history import UnreadableJournal, left_behind
 from kreassign.executor.journal import active_run
 from kreassign.executor.maintenance.record import is_record_denied
 from kreassign.executor.preview import RunPreview
 from kreassign.executor.state import brokers_between
-from kreassign.model.authorization import error_text
 from kreassign.model.closures import REFUSES
 from kreassign.model.error_codes import BROKER_ID_NOT_REGISTERED, has_code
 from kreassign.model.plan import Plan
 from kreassign.model.run import RunHistory
 from kreassign.operations import run as runs
 from kreassign.operations.broker_changes import (
-    check_uncordon,
     cordon,
     forget_cordons,
     forget_decommissions,
-    kept_by_maintenance,
-    left_to_others,
-    may_be_maintained,
     note_cordons,
     note_decommissions,
     noted_cordons,
-    noted_decommissions,
     read_maintenance,
+    readable_notes,
     sole_change,
-    uncordon,
     uncordon_dead,
     validated_cordons,
 )
 from kreassign.operations.connect import Tell, tell_nobody
+from kreassign.operations.decommission_undo import undone_if_wanted
 from kreassign.operations.drains import (
     decommissioned_here,
-    demand_sentence,
     demanded_rollbacks,
     drain_plan,
-    drains_of,
     interrupted_drains,
-    refuse_shared_drains,
 )
 from kreassign.operations.plan_files import PlanFile
-from kreassign.operations.rollback import RollbackRequest, end_run_to_undo, roll_back
+from kreassign.operations.rollback import demand_sentence
 from kreassign.operations.run import (
     RunContext,
     RunRequest,
@@ -177,61 +167,6 @@ class JournalledRuns:
         return undone_if_wanted(self.client, found, self.request.brokers, self.context, self.tell)
 
 
-def undone_if_wanted(
-    client: AdminClient,
-    found: RunHistory,
-    brokers: tuple[int, ...],
-    context: RunContext,
-    tell: Tell,
-    clock: Clock = SYSTEM_CLOCK,
-) -> RunHistory:
-    """The run of a drain, rolled back if a guard demanded that, with a sentence about its rollback.
-
-    An error of the cluster is no reason to go on: the drain would be made once more.
-    """
-    if not (found.wants_rollback and found.ended_ms is not None):
-        return found
-    try:
-        uncordon_drained(client, brokers, context, tell, clock)
-        undone = roll_back(client, RollbackRequest(found.run_id), context, clock).run
-        made = "nothing was left to roll back" if undone is None else f"run {undone.run_id}, which is {undone.state}"
-        why = f"a guard demanded its rollback: {made}"
-    except ClusterError as error:
-        why = f"it was not rolled back: {error_text(error)}; `kreassign rollback {found.run_id}` does that"
-    return replace(found, problems=(why, *found.problems))
-
-
-def uncordon_drained(
-    client: AdminClient, brokers: tuple[int, ...], context: RunContext, tell: Tell, clock: Clock = SYSTEM_CLOCK
-) -> None:
-    """Uncordon live brokers before their drain is rolled back: Kafka 4.4 lets no list name a cordoned one.
-
-    Those that others had cordoned before, or that are in maintenance or may be, stay closed. A broker with a noted
-    cordon is opened also where it shows none: it may lag, or the process that opened it died before it noted that.
-    """
-    cluster_id = client.describe_cluster().cluster_id
-    others = "no unfinished decommission of this state directory cordoned it"
-    try:
-        noted = noted_cordons(context.state_dir, cluster_id)
-    except InputError as error:
-        noted, others = frozenset(), f"it is not known who cordoned it ({error})"
-    with sole_change(client, context, "decommission", clock) as confirm:
-        try:
-            maintained = kept_by_maintenance(client, context, brokers)
-        except (ClusterError, InputError) as error:
-            maintained = may_be_maintained(brokers, error)
-        for one in read_brokers(client, brokers).brokers:
-            shown = None if one.cordon is None else one.cordon.value
-            if one.cordon is None or not (is_our_cordon(shown) or (not shown and one.broker in noted)):
-                continue
-            why = maintained.get(one.broker, "" if one.broker in noted else others)
-            if why:
-                tell(f"broker {one.broker} stays cordoned, since {why}")
-                continue
-            tell(done := uncordon(confirmed_writes(client, confirm), one, context, is_ours=True))
-            forget_cordons(context.state_dir, cluster_id, (one.broker,), (done,))
-
-
 def decommission(
     client: AdminClient,
     request: DecommissionRequest,
@@ -254,9 +189,9 @@ def decommission(
 class DecommissionPreview:
     """Predicted decommission: its first step, ways for replicas to land on the brokers after that, and the drain.
 
-    `resumed` are interrupted runs that it would resume. `demanded_rollbacks` are earlier drains of which a guard
-    demanded the rollback, and whose process ended before that: it leaves them. `drain` is None if nothing is to be
-    moved, or that is not known yet.
+    `resumed` are interrupted runs that it would resume, `rolled_back` those of them that it would roll back then, since
+    a guard demanded that. `demanded_rollbacks` are earlier drains that have ended, and whose demanded rollback was not
+    made: it leaves them. `drain` is None if nothing is to be moved, or that is not known yet.
     """
 
     next_step: Step
@@ -264,6 +199,7 @@ class DecommissionPreview:
     resumed: tuple[str, ...] = ()
     drain: RunPreview | None = None
     demanded_rollbacks: tuple[str, ...] = ()
+    rolled_back: tuple[str, ...] = ()
 
 
 def preview_decommission(
@@ -282,10 +218,12 @@ def preview_decommission(
     resumed = interrupted_drains(context.state_dir, cluster_id, request.brokers)
     ahead = _drain_ahead(wanted, found)
     demanded = demanded_rollbacks(client, context.state_dir, cluster_id, request.brokers)
+    rolled_back = tuple(run_id for run_id, wants_rollback in resumed.items() if wants_rollback)
+    seen = DecommissionPreview(step, ways, tuple(resumed), None, demanded, rolled_back)
     if resumed or isinstance(step, Blocked | Finished) or ahead is None:
-        return DecommissionPreview(step, ways, resumed, demanded_rollbacks=demanded)
+        return seen
     asked, started = _prepared_drain(client, request, step, ahead, context, clock)
-    return DecommissionPreview(step, ways, (), preview_run(client, started, asked), demanded)
+    return replace(seen, drain=preview_run(client, started, asked))
 
 
 def _with_maintenance(client: AdminClient, wanted: Decommission, found: Readings, context: RunContext) -> Decommission:
@@ -383,10 +321,11 @@ class Decommissioning:
         cluster_id, state_dir = self._client.describe_cluster().cluster_id, self._context.state_dir
         for run_id in demanded_rollbacks(self._client, state_dir, cluster_id, self._request.brokers):
             self._context.warn(demand_sentence(run_id))
-        for run_id in interrupted_drains(state_dir, cluster_id, self._request.brokers):
+        for run_id, wants_rollback in interrupted_drains(state_dir, cluster_id, self._request.brokers).items():
             if not self._is_agreed:
                 return self._result(NOT_SHOWN)
-            self._steps.note(f"resume run {run_id}, which drains {listed_brokers(self._request.brokers)}")
+            then = ", and roll it back: a guard demanded that" if wants_rollback else ""
+            self._steps.note(f"resume run {run_id}, which drains {listed_brokers(self._request.brokers)}{then}")
             if blocked := self._after(self._runs.resume(run_id)):
                 return self._result(blocked)
         last: Step | None = None
@@ -514,7 +453,7 @@ class Decommissioning:
             due = step.brokers if isinstance(step, Cordon) else ()
             if not (brokers := tuple(broker for broker in due if broker in brokers)):
                 return None
-            noted = _readable_notes(state_dir, cluster_id)
+            noted = readable_notes(state_dir, cluster_id)
             # A cancel forgets the note, also of a cordon that no reading has shown yet.
             taken_back = self._closed | self._noted.difference(noted)
             if opened := sorted(taken_back.intersection(brokers)):
@@ -625,12 +564,6 @@ class Decommissioning:
         return DecommissionResult(tuple(self._steps.taken), tuple(self._done), step)
 
 
-def _readable_notes(state_dir: Path, cluster_id: str) -> frozenset[int]:
-    """Brokers whose cordon was noted. Raises InputError, before anything is changed, if a note could not be after."""
-    noted_decommissions(state_dir, cluster_id)
-    return noted_cordons(state_dir, cluster_id)
-
-
 def _may_be_ours(one: BrokerReading) -> bool:
     """True if the cordon of a live broker may be ours; settings from before it show none beside closed directories."""
     value = None if one.cordon is None else one.cordon.value
@@ -640,74 +573,3 @@ def _may_be_ours(one: BrokerReading) -> bool:
 def _end_of(step: Step | None) -> object:
     """The remedy of a brief wait, whose reason may alternate; else the step itself."""
     return (Await, step.remedy) if isinstance(step, Await) and step.remedy else step
-
-
-# --- cancelling -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class CancelledDecommission:
-    """Steps taken, in words, and the runs of this state directory that drained the brokers, latest first.
-
-    Their moves stay in place until they are rolled back.
-    """
-
-    steps: tuple[str, ...]
-    run_ids: tuple[str, ...]
-
-
-def cancel_decommission(
-    client: AdminClient, brokers: tuple[int, ...], context: RunContext, clock: Clock = SYSTEM_CLOCK
-) -> CancelledDecommission:
-    """Cancel the run that drains these brokers, if there is one, and uncordon those that are not in maintenance.
-
-    Raises InputError, ClusterError, and JournalUnreadable while a journal may be that of such a run. Nothing is changed
-    while notes of cordons, or what an unfinished run was for, cannot be read.
-    """
-    cluster_id = client.describe_cluster().cluster_id
-    _readable_notes(context.state_dir, cluster_id)
-    steps, unfinished = list[str](), list[str]()
-    for run in left_behind(context.state_dir, cluster_id):
-        if isinstance(run, UnreadableJournal):
-            raise run.error
-        unfinished.append(run.run_id)
-    if (active := active_run(context.state_dir, cluster_id)) is not None:
-        unfinished.insert(0, active)
-    # All that can keep a broker cordoned is known before its run is cancelled.
-    kept = kept_by_maintenance(client, context, brokers)
-    for one in read_brokers(client, brokers).brokers:
-        if one.broker not in kept:
-            check_uncordon(one, context)
-    drains = [*drains_of(context.state_dir, cluster_id, brokers)]
-    refuse_shared_drains(context.state_dir, cluster_id, brokers, unfinished)
-    for run_id in (one for one in unfinished if one in drains):
-        end_run_to_undo(client, RollbackRequest(run_id), context)
-        steps.append(f"cancel run {run_id}")
-    with sole_change(client, context, "decommission", clock) as confirm:
-        kept, noted = kept_by_maintenance(client, context, brokers), noted_cordons(context.state_dir, cluster_id)
-        found = read_brokers(client, brokers).brokers
-        for one in found:
-            if one.broker in kept:  # also where it shows no cordon: it may lag
-                steps.append(_left_as_it_is(one, kept[one.broker]))
-            else:
-                is_ours = one.broker in noted
-                steps.append(uncordon(confirmed_writes(client, confirm), one, context, is_ours=is_ours))
-            forget_cordons(context.state_dir, cluster_id, (one.broker,), steps)
-        forget_decommissions(context.state_dir, cluster_id, brokers, steps)
-    if going_on := sorted({name for one in found for name in one.leaving}):
-        others = ", ".join(one for one in unfinished if one not in drains)
-        by = f"maybe by run {others}, which is no drain of it" if others else "by no run of this state directory"
-        steps.append(
-            f"still on the way off {listed_brokers(brokers)}, {by}: "
-            f"{some_partitions(going_on)}; `kreassign doctor` says how to cancel that"
-        )
-    return CancelledDecommission(tuple(steps), tuple(reversed(drains)))
-
-
-def _left_as_it_is(one: BrokerReading, why: str) -> str:
-    if not one.may_be_cordoned:
-        return f"broker {one.broker} is not cordoned"
-    shown = None if one.cordon is None else one.cordon.value
-    if shown and not is_our_cordon(shown):
-        return left_to_others(one.broker, shown)
-    return f"broker {one.broker} stays {'cordoned' if shown else 'as it is'}, since {why}"

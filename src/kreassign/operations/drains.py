@@ -25,7 +25,7 @@ from kreassign.operations.plan import make_plan
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.plan_inputs import inputs_of_snapshot
 from kreassign.operations.plan_tasks import DrainBrokers, ReplaceBrokers
-from kreassign.operations.rollback import is_in_place
+from kreassign.operations.rollback import is_in_place, is_settled
 from kreassign.operations.run_journals import kept_facts
 from kreassign.operations.snapshot import observe, whole_snapshot
 from kreassign.planner.problem.policy import INTERNAL, PlanPolicy, matching
@@ -114,10 +114,14 @@ def refuse_shared_drains(
             )
 
 
-def interrupted_drains(state_dir: Path, cluster_id: str, brokers: Collection[int]) -> tuple[str, ...]:
-    """Interrupted, unfinished runs that only drain these brokers."""
+def interrupted_drains(state_dir: Path, cluster_id: str, brokers: Collection[int]) -> dict[str, bool]:
+    """Interrupted, unfinished runs that only drain these brokers: True for those that are to be rolled back then."""
     drains = frozenset(drains_of(state_dir, cluster_id, brokers))
-    return tuple(found.run_id for found in left_behind(state_dir, cluster_id) if found.run_id in drains)
+    return {
+        found.run_id: isinstance(found, RunHistory) and found.wants_rollback
+        for found in left_behind(state_dir, cluster_id)
+        if found.run_id in drains
+    }
 
 
 def demanded_rollbacks(
@@ -131,24 +135,13 @@ def demanded_rollbacks(
     demanded = (
         (path, run)
         for path in paths
-        if isinstance(run := read_or_name(path), RunHistory) and run.wants_rollback and _is_ended(run)
+        # One with a throttle to restore is resumed, as an interrupted drain.
+        if isinstance(run := read_or_name(path), RunHistory) and run.wants_rollback and is_settled(run)
     )
     return tuple(
         run.run_id
         for path, run in demanded
         if not _is_rollback_begun(state_dir, run) and is_in_place(client, path, run)
-    )
-
-
-def _is_ended(run: RunHistory) -> bool:
-    return run.ended_ms is not None and not run.throttle_residue  # Else it is resumed, as an interrupted drain.
-
-
-def demand_sentence(run_id: str) -> str:
-    """A sentence about a drain of `demanded_rollbacks`."""
-    return (
-        f"a guard demanded the rollback of run {run_id}, and it was not made: "
-        f"`kreassign rollback {run_id}` makes it, or says what is in its way"
     )
 
 

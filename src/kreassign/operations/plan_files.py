@@ -257,17 +257,18 @@ def approval_of(plan: Path) -> Approval | None:
     path = approval_path(plan)
     if not path.exists():
         return None
+    known = hints_of(Approval)
     try:
         document = Reader().plain(read_json(read_text(path)), dict, "the document")
-        if strange := sorted(document.keys() - hints_of(Approval)):
-            raise InputError(
-                f"this version does not know its field {some_of(map(repr, map(shortened, strange)), NAMED)}, which may "
-                f"limit the approval: approve the plan again (`kreassign approve {plan}`), with what else is to be "
-                "known as its note (--note)"
-            )
-        found: Approval = Reader().record(document, Approval)
+        found: Approval = Reader().record({name: one for name, one in document.items() if name in known}, Approval)
     except (InputError, ValueError, TypeError) as error:
         raise MalformedPlan(f"is no approval of a plan: {error}", path=str(path)) from error
+    if strange := [repr(shortened(name)) for name in document if name not in known]:
+        raise MalformedPlan(
+            f"this version does not know its field {some_of(strange, NAMED)}, which may limit the approval: approve "
+            f"the plan again (`kreassign approve {plan}`), with anything else to be known as its note (--note)",
+            path=str(path),
+        )
     return found
 
 

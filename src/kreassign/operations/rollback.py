@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kreassign.admin import AdminClient
 from kreassign.clock import SYSTEM_CLOCK, Clock
-from kreassign.errors import ClusterError, Drifted, InputError, JournalUnreadable
+from kreassign.errors import ClusterError, Drifted, InputError, JournalUnreadable, KreassignError
 from kreassign.executor.client_guard import ClientGuard
 from kreassign.executor.cluster.readings import (
     live_of_two,
@@ -108,6 +109,35 @@ def roll_back(
 ) -> Rollback:
     """End the run if it goes on, and undo it. Raises InputError, IllegalPlan, ClusterError."""
     return start_rollback(client, end_run_to_undo(client, request, context, clock), request, context, clock)
+
+
+# The rollback that a guard demanded.
+
+
+def is_demanded(run: RunHistory) -> bool:
+    """True if the run has ended, and a guard demanded its rollback."""
+    return run.wants_rollback and run.ended_ms is not None
+
+
+def demand_sentence(run_id: str, why: str = "") -> str:
+    """A sentence about a rollback that a guard demanded and that was not made."""
+    return (
+        f"a guard demanded the rollback of run {run_id}, and it was not made: {why and f'{why}; '}"
+        f"`kreassign rollback {run_id}` makes it, or says what is in its way"
+    )
+
+
+@contextmanager
+def as_demanded(run_id: str, warn: Warn) -> Iterator[None]:
+    """Make a demanded rollback in the block: warn that it was not made if that fails."""
+    try:
+        yield
+    except KreassignError:
+        warn(demand_sentence(run_id))
+        raise
+
+
+# Prepare and begin.
 
 
 def preview_rollback(client: AdminClient, request: RollbackRequest, context: RunContext) -> Rollback:

@@ -166,8 +166,9 @@ class Served:
 
         def execute(client: AdminClient, context: RunContext) -> None:
             resumed = resume_run(client, path, context)
-            if resumed.wants_rollback and resumed.ended_ms is not None:
-                rollback.roll_back(client, rollback.RollbackRequest(run_id), context)
+            if rollback.is_demanded(resumed):
+                with rollback.as_demanded(run_id, context.warn):
+                    rollback.roll_back(client, rollback.RollbackRequest(run_id), context)
 
         return records.Accepted(self._begin(user, execute, path.parent.parent), "Resumed")
 

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
+import pytest
+
+from kreassign.admin import AdminClient
+from kreassign.cli.commands.run import report_end
+from kreassign.errors import ClusterError
 from kreassign.executor.cluster.observations import replica_locations
 from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import GuardName, Reaction
@@ -15,11 +22,13 @@ from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.operations.connect import connect
 from kreassign.operations.plan_files import write_plan
 from kreassign.operations.rollback import plan_rollback
+from kreassign.operations.run import RunContext
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.server import serving
 from kreassign.twin.version import KAFKA_4_3, KAFKA_4_4
 from tests.cli.commands.test_steering import Terminal, serving_terminal
+from tests.executor.odd_port import OddPort, not_reached
 from tests.executor.twin_runs import TwinRig, tp
 from tests.twin.asking import cluster
 
@@ -70,6 +79,17 @@ def test_a_guard_that_rolls_back_tells_it_in_the_one_document_of_the_run(tmp_pat
     found = json.loads(result.stdout)
     assert (result.exit_code, found["state"], found["wants_rollback"]) == (5, "cancelled", True)
     assert (found["rollback"]["run_id"], found["rollback"]["rollback_run"]) == (found["run_id"], None)
+
+
+def test_a_demanded_rollback_that_cannot_begin_is_named(tmp_path: Path) -> None:
+    rig, warnings = TwinRig(tmp_path, [[0, 1]]), list[str]()
+    ended = replace(rig.run(rig.prepared({0: (2, 1)})), wants_rollback=True)
+    odd = OddPort(rig.client)
+    odd.answer_always("describe_cluster", not_reached)
+    with pytest.raises(ClusterError):
+        report_end(cast(AdminClient, odd), ended, RunContext(tmp_path, warn=warnings.append), is_quiet=True)
+    (warning,) = warnings
+    assert "rollback of run run-1, and it was not made: `kreassign rollback run-1` makes it" in warning
 
 
 def test_copies_that_changed_their_log_directory_go_back_to_it(tmp_path: Path) -> None:

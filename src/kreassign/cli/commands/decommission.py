@@ -38,12 +38,12 @@ from kreassign.operations import decommission as operation
 from kreassign.operations.connect import tell_nobody
 from kreassign.operations.decommission import (
     WITHOUT_PLAN,
-    CancelledDecommission,
     DecommissionPreview,
     DecommissionRequest,
     DecommissionResult,
 )
-from kreassign.operations.drains import demand_sentence
+from kreassign.operations.decommission_undo import CancelledDecommission, cancel_decommission
+from kreassign.operations.rollback import demand_sentence
 from kreassign.operations.run import RunContext
 
 
@@ -136,7 +136,7 @@ def command(
     following: str | None = next_command("doctor", takes=(*CLUSTER, *STATE))
     with cluster.connect() as client, on_terminal(cluster, run_context, is_quiet=is_quiet) as watched:
         if is_cancelled:
-            _print_cancelled(operation.cancel_decommission(client, brokers, watched), is_quiet=is_quiet)
+            _print_cancelled(cancel_decommission(client, brokers, watched), is_quiet=is_quiet)
         elif is_dry:
             seen = operation.preview_decommission(client, request, watched)
             print_preview(seen, is_quiet=is_quiet)
@@ -177,6 +177,8 @@ def _lines(seen: DecommissionPreview) -> Iterator[str]:
         yield f"  {sentence}"
     if seen.resumed:
         yield f"  run {', '.join(seen.resumed)} is resumed first"
+    if seen.rolled_back:
+        yield f"  run {', '.join(seen.rolled_back)} is rolled back then: a guard demanded that"
     for run_id in seen.demanded_rollbacks:
         yield f"  {demand_sentence(run_id)}"
     if seen.drain is not None:
@@ -206,6 +208,8 @@ def print_preview(seen: DecommissionPreview, *, is_quiet: bool) -> None:
         print_json({
             "next": str(seen.next_step),
             "open_ways": list(seen.open_ways),
+            "resumed": list(seen.resumed),
+            "rolled_back": list(seen.rolled_back),
             "demanded_rollbacks": list(seen.demanded_rollbacks),
             "drain": drain,
         })  # fmt: skip

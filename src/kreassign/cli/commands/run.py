@@ -76,8 +76,10 @@ from kreassign.operations.plan_files import require_approval as check_approval
 from kreassign.operations.rollback import (
     Rollback,
     RollbackRequest,
+    as_demanded,
     done_since,
     end_run_to_undo,
+    is_demanded,
     is_settled,
     preview_rollback,
     preview_rollback_run,
@@ -224,8 +226,10 @@ def report_end(client: AdminClient, found: RunHistory, context: RunContext, *, i
     """Print how a run ended, roll it back if a guard demands that, and return the exit code of the run."""
     if not is_quiet:
         print_summary(console(), found)
-    is_to_be_undone = found.wants_rollback and found.ended_ms is not None
-    undone = undo(client, RollbackRequest(found.run_id), context, is_quiet=is_quiet) if is_to_be_undone else None
+    undone = None
+    if is_demanded(found):
+        with as_demanded(found.run_id, context.warn):
+            undone = undo(client, RollbackRequest(found.run_id), context, is_quiet=is_quiet)
     if is_quiet:
         print_json(to_document(found) | ({} if undone is None else {"rollback": _document(undone)}))
     return exit_code(found)
