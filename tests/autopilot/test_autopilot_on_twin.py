@@ -19,12 +19,14 @@ from kreassign.autopilot.policy import Kind
 from kreassign.errors import ExecutionError, InputError, StandsBy
 from kreassign.executor.client_guard import ClientAnswer, ClientGuard, read_exit_code
 from kreassign.executor.history.run_history import read_history
-from kreassign.executor.journal import find_journals
+from kreassign.executor.journal import file, find_journals
 from kreassign.executor.runner import ReadClients
 from kreassign.executor.state import RunView
 from kreassign.model import ConfigChange, ConfigResource
-from kreassign.operations import run
+from kreassign.operations import journal_waits
+from kreassign.operations.autopilot import Autopilot
 from kreassign.operations.autopilot_journal import BRAKE, looked_after, remembered, silence, turn_off, turn_on
+from kreassign.operations.autopilot_keeper import watch_or_stand_by
 from kreassign.operations.autopilot_looks import observe, why
 from kreassign.operations.run_journals import NO_CLUSTER, InForce
 from tests.autopilot.fleet import HOUR_S, Fleet, HostClock, finding
@@ -202,7 +204,7 @@ def test_the_brake_of_kafka_configs_is_seen_and_named(tmp_path: Path) -> None:
 
 def test_an_autopilot_waits_for_a_journal_that_others_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An open transaction of a SQLite shell ended it after a second."""
-    monkeypatch.setattr(run, "TOLD_AFTER_S", 0.0)
+    monkeypatch.setattr(journal_waits, "TOLD_AFTER_S", 0.0)
     ours, told, others = fleet(tmp_path), list[str](), list[subprocess.Popen[bytes]]()
 
     def warn(text: str) -> None:
@@ -218,6 +220,33 @@ def test_an_autopilot_waits_for_a_journal_that_others_lock(tmp_path: Path, monke
     assert told[0].startswith("the autopilot holds: ")
     assert "Until then it looks at nothing" in told[0]
     assert "the journal of the autopilot can be written again" in told[1]
+
+
+def test_an_autopilot_stands_by_while_others_keep_its_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file, "LOCK_PATIENCE_S", 0.0)
+    ours, told = fleet(tmp_path), list[str]()
+    with ours.opened() as autopilot:
+        autopilot.look()
+    with locked_by_another(next(tmp_path.glob("**/decisions.sqlite")), "all") as other:
+
+        def warn(text: str) -> None:
+            told.append(text)
+            other.kill()
+            other.wait()
+
+        def begin() -> Autopilot:
+            autopilot = ours.opened()
+            autopilot.decisions.report = interrupt
+            return autopilot
+
+        def interrupt(_: object) -> None:
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            watch_or_stand_by(begin, warn, ours.rig.transport)
+    assert told[0].startswith("it stands by, and decides nothing: ")
+    assert f"process {other.pid} (" in told[0]
+    assert told[1:] == ["this process looks after the cluster from now on"]
 
 
 def test_a_message_outlives_a_crash_before_it_was_sent(tmp_path: Path) -> None:

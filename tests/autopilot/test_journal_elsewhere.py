@@ -19,7 +19,7 @@ from kreassign.errors import InputError, JournalTaken, MirrorUnavailable, Stands
 from kreassign.executor.journal import read_events
 from kreassign.executor.lease import GROUP_ID
 from kreassign.model.run import Operator
-from kreassign.operations import run
+from kreassign.operations import journal_waits
 from kreassign.operations.autopilot import Autopilot
 from kreassign.operations.autopilot_journal import (
     DECISIONS,
@@ -229,7 +229,7 @@ def test_signatures_count_on_another_host(tmp_path: Path) -> None:
 
 
 def test_it_decides_nothing_while_the_place_is_gone(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "TOLD_AFTER_S", 0.0)
+    monkeypatch.setattr(journal_waits, "TOLD_AFTER_S", 0.0)
     place = Path(hosts.place)
     gone = place.with_name("gone")
     decided: list[int] = []

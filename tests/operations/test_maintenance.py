@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from kreassign.errors import ClusterBusy, ClusterError, ExecutionError, InputErr
 from kreassign.executor.brokers import CORDON, NOT_SHOWN, UNCORDON, Blocked, Finished
 from kreassign.executor.events import RunStarted
 from kreassign.executor.journal import Journal
+from kreassign.executor.journal.file import CHANGE_PATIENCE_S
 from kreassign.executor.journal.folder import cluster_folder, make_folder
 from kreassign.executor.lease import OFFSETS_TOPIC, SESSION_MS, ClusterLease, Held, LeaseHolder, LeasePolicy
 from kreassign.executor.maintenance.decisions import MaintenanceFacts, Step, next_to_enter, next_to_exit
@@ -34,7 +36,7 @@ from kreassign.operations.plan import make_plan
 from kreassign.operations.plan_inputs import inputs_of_cluster
 from kreassign.operations.plan_tasks import DrainBrokers
 from kreassign.operations.run import RunContext
-from kreassign.operations.whole_file import LOCK_PATIENCE_S, locked
+from kreassign.operations.whole_file import locked
 from kreassign.planner.problem.policy import PlanPolicy
 from kreassign.twin.groups import RETENTION_MS
 from kreassign.twin.version import kafka_version
@@ -414,8 +416,9 @@ def test_a_stopped_command_that_changes_the_record_is_waited_for_and_named(ann: 
     before, lock = ann.rig.transport.monotonic_s(), lock_of_record(ann)
     with locked(lock), pytest.raises(InputError, match="another command has been changing") as refused:
         ann.enter()
-    assert str(lock) in str(refused.value)
-    assert ann.rig.transport.monotonic_s() - before >= LOCK_PATIENCE_S
+    assert f": process {os.getpid()} (" in str(refused.value)
+    assert f") has locked {lock}. " in str(refused.value)
+    assert ann.rig.transport.monotonic_s() - before >= CHANGE_PATIENCE_S
     assert (lists(ann.rig), cordons(ann.rig)) == (LISTS, {})
     assert ann.enter().is_finished
 

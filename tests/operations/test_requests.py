@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sqlite3
 import subprocess
@@ -16,7 +17,7 @@ import pytest
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.clock import Clock, VirtualClock
-from kreassign.errors import ExecutionError, InputError, JournalLocked, Unreachable
+from kreassign.errors import ClusterBusy, ExecutionError, InputError, JournalLocked, Unreachable
 from kreassign.executor.events import (
     CallFailed,
     CancelRequested,
@@ -32,12 +33,13 @@ from kreassign.executor.events import (
 )
 from kreassign.executor.guards import guard_settings
 from kreassign.executor.journal import Journal, read_events
+from kreassign.executor.journal.folder import LOCK, ClusterLock
 from kreassign.executor.lease import LeasePolicy
 from kreassign.model.pace import PaceChange
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.run import RunHistory
+from kreassign.operations import journal_waits, run_journals
 from kreassign.operations import run as operation
-from kreassign.operations import run_journals
 from kreassign.operations.connect import connect
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import RunContext, RunRequest, Show
@@ -69,7 +71,7 @@ def interrupted(tmp_path: Path) -> TwinRig:
 def test_a_resumed_run_says_who_keeps_it_from_its_journal(
     interrupted: TwinRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(operation, "TOLD_AFTER_S", 0.0)
+    monkeypatch.setattr(journal_waits, "TOLD_AFTER_S", 0.0)
     told = list[str]()
     with locked_by_another(interrupted.path()) as other:
 
@@ -89,11 +91,21 @@ def test_a_resume_gives_up_a_journal_that_others_keep_locked(
     interrupted: TwinRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else a page that is asked to resume it would wait for ever, and could not be stopped."""
-    monkeypatch.setattr(operation, "RESUME_PATIENCE_S", -1.0)
+    monkeypatch.setattr(journal_waits, "RESUME_PATIENCE_S", -1.0)
     context = RunContext(interrupted.state_dir, lease=LeasePolicy.OFF)
     with locked_by_another(interrupted.path()) as other, pytest.raises(JournalLocked, match=f"process {other.pid} "):
         operation.resume_run(interrupted.client, interrupted.path(), context, clock=interrupted.transport)
     assert interrupted.resume().state == "done"
+
+
+def test_who_resumes_a_run_is_told_which_process_is_about_to(interrupted: TwinRig) -> None:
+    """To cancel the run is no advice: no process takes requests yet."""
+    path, context = interrupted.path(), RunContext(interrupted.state_dir, lease=LeasePolicy.OFF)
+    with closing(ClusterLock(path)), pytest.raises(ClusterBusy) as refused:
+        operation.resume_run(interrupted.client, path, context, clock=interrupted.transport)
+    assert str(refused.value).startswith(f"process {os.getpid()} (")
+    assert f") has locked {path.with_name(LOCK)} for run run-1, and takes no requests yet" in str(refused.value)
+    assert "kreassign cancel" not in str(refused.value)
 
 
 # Asking

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import secrets
 import stat
 from collections.abc import Callable, Iterable
@@ -12,14 +13,14 @@ from threading import Barrier
 
 import pytest
 
-from kreassign.errors import ExecutionError
+from kreassign.errors import ExecutionError, InputError
 from kreassign.executor.journal import Journal, journal_path
 from kreassign.executor.journal.folder import HOLDER, LOCK
 from kreassign.model.plan import parse_plan
 from kreassign.model.plan_facts import plan_id
 from kreassign.operations import broker_changes
 from kreassign.operations.plan_files import approval_path, approve, read_plan_file, write_plan
-from kreassign.operations.whole_file import PRIVATE_MODE, replace_file, replacing
+from kreassign.operations.whole_file import PRIVATE_MODE, changing_state, replace_file, replacing
 from tests.executor.run_events import started
 
 PLAN = parse_plan('{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2]}]}')
@@ -82,3 +83,20 @@ def test_two_commands_at_once_lose_no_broker_that_the_other_noted(
     with ThreadPoolExecutor() as commands:
         list(commands.map(command, (range(10), range(10, 20))))
     assert noted(tmp_path, "cluster-1") == set(range(20))
+
+
+def test_a_lock_is_moved_away_only_if_it_is_in_the_way(tmp_path: Path) -> None:
+    path = tmp_path / "state" / "note"
+    with changing_state(path, "a note", "Nothing was changed"):
+        pass
+    free = os.dup(0)
+    os.close(free)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free, limits[1]))
+    try:
+        with pytest.raises(InputError) as refused, changing_state(path, "a note", "Nothing was changed"):
+            pass
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert "could not be written: too many open files. Nothing was changed; let processes open" in str(refused.value)
+    assert "move it away" not in str(refused.value)

@@ -52,7 +52,8 @@ from kreassign.operations.autopilot_journal import decisions_path
 from kreassign.operations.autopilot_keeper import Keeper, Vigil, files_of, kept_likewise
 from kreassign.operations.autopilot_lease import AutopilotLease
 from kreassign.operations.autopilot_looks import observe, status_of, write_times
-from kreassign.operations.run import LockWatch, RunContext
+from kreassign.operations.journal_waits import LockWatch
+from kreassign.operations.run import RunContext
 
 Tell = Callable[[Message], None]
 Report = Callable[[AutopilotStatus], None]

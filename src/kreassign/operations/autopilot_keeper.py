@@ -22,7 +22,7 @@ from kreassign.autopilot.events import Began, Ended, Event, FileKept, Name, Resu
 from kreassign.autopilot.facts import SIGN_OF_LIFE_MS
 from kreassign.autopilot.memory import Memory, memory_of
 from kreassign.clock import SYSTEM_CLOCK, Clock
-from kreassign.errors import InputError, JournalDamaged, JournalTaken, MirrorUnavailable, StandsBy
+from kreassign.errors import InputError, JournalDamaged, JournalLocked, JournalTaken, MirrorUnavailable, StandsBy
 from kreassign.executor.journal import BEGINNING, OWN, Journal, Kept, Mirror, bring_home, read_events
 from kreassign.executor.journal.file import Row, event_from_json, unstored
 from kreassign.executor.journal.folder import make_folder
@@ -273,21 +273,23 @@ class Watching(Protocol):
 
 
 def watch_or_stand_by(begin: Callable[[], AbstractContextManager[Watching]], warn: Warn, clock: Clock) -> None:
-    """Look after a cluster until this is interrupted, and stand by whenever another host does.
+    """Look after a cluster until this is interrupted, and stand by whenever another host does, or a journal is locked.
 
     Raises MirrorUnavailable if the place of decisions cannot be read when it begins; later, that is waited for.
     """
-    why = ""
+    why, is_after_others = "", False
     while True:
         try:
             with begin() as autopilot:
                 if why:
-                    warn(f"this process looks after the cluster from now on{autopilot.reach}")
-                why = "it did"
+                    reach = autopilot.reach if is_after_others else ""
+                    warn(f"this process looks after the cluster from now on{reach}")
+                why, is_after_others = "it did", False
                 autopilot.watch()
-        except (StandsBy, JournalTaken, MirrorUnavailable) as error:
+        except (StandsBy, JournalTaken, JournalLocked) as error:
             if not why and isinstance(error, MirrorUnavailable):
                 raise
+            is_after_others = is_after_others or not isinstance(error, JournalLocked)
             if str(error) != why:
                 why = str(error)
                 warn(f"it stands by, and decides nothing: {why}")

@@ -99,6 +99,7 @@ from kreassign.model.throttle import NO_THROTTLE, ThrottleRates
 from kreassign.monitoring.client_signals import asking
 from kreassign.operations.approvals import SignedApprovals, approval_for, refuse_spent
 from kreassign.operations.connect import Warn, tell_nobody, warn_program, warn_without_topic_ids
+from kreassign.operations.journal_waits import wait_of_resume, watch_of_run
 from kreassign.operations.leases import Duty, LeaseRequest, leased, refuse_if_leased
 from kreassign.operations.mirrors import NOWHERE, all_home, checked_destination, mirror_of
 from kreassign.operations.plan_files import PlanFile
@@ -419,7 +420,8 @@ def resume_run(
     if lacking := permissions.lacking_to_go_on(client, view, sorted(live_of_two(client))):
         left = f"run {path.stem} cannot go on, and stays as it was left:"
         raise InputError("\n  - ".join((left, *lacking)))
-    start, wait = latest_start(path), _bounded_wait(path.stem, context, clock)
+    wait = wait_of_resume(path.stem, context.warn, clock, is_watched=context.duty is not None)
+    start = latest_start(path)
     journal, events = Journal.resume(path, cluster.cluster_id, start.position, on_lock=wait)
 
     def ask() -> None:
@@ -623,58 +625,6 @@ class _Listener:
 SHOWN = 20
 """Most partitions that a message names."""
 
-TOLD_AFTER_S = 5.0
-"""A lock of another command of kreassign is over by then, and not told."""
-
-RESUME_PATIENCE_S = 60.0
-"""How long a resume waits for a journal that others write: nobody can stop it before it executes the run."""
-
-
-@dataclass(slots=True)
-class LockWatch:
-    """Says once that another process has locked the journal of `who`, and once that it has not any more.
-
-    `meanwhile` is what does not happen until then.
-    """
-
-    who: str
-    meanwhile: str
-    warn: Warn
-    clock: Clock
-    _since_s: float | None = None
-    _is_told: bool = False
-
-    def follow(self, lock: JournalLocked | None) -> None:
-        """Take in that the journal is locked, or (None) that it is not any more."""
-        now_s = self.clock.monotonic_s()
-        if lock is None:
-            if self._is_told and self._since_s is not None:
-                self.warn(f"the journal of {self.who} can be written again, after {now_s - self._since_s:.0f} s")
-            self._since_s, self._is_told = None, False
-            return
-        self._since_s = now_s if self._since_s is None else self._since_s
-        if not self._is_told and now_s - self._since_s >= TOLD_AFTER_S:
-            self._is_told = True
-            self.warn(f"{self.who} holds: {lock}. Until then it {self.meanwhile}")
-
-
-def _lock_watch(run_id: str, context: RunContext, clock: Clock) -> LockWatch:
-    in_flight = "starts nothing; its moves in flight go on, throttled but not guarded"
-    return LockWatch(f"run {run_id}", in_flight, context.warn, clock)
-
-
-def _bounded_wait(run_id: str, context: RunContext, clock: Clock) -> Callable[[JournalLocked | None], None]:
-    watch = _lock_watch(run_id, context, clock)
-    # An autopilot looks at its cluster meanwhile, and tries again.
-    ends_s = clock.monotonic_s() + (RESUME_PATIENCE_S if context.duty is None else 0)
-
-    def wait(lock: JournalLocked | None) -> None:
-        watch.follow(lock)
-        if lock is not None and clock.monotonic_s() > ends_s:
-            raise lock
-
-    return wait
-
 
 def _replanned(client: AdminClient, question: ReplanMoves) -> Replanned:
     from kreassign.operations.plan import replanned  # noqa: PLC0415 - the planner is slow to load, and few runs need it
@@ -706,7 +656,7 @@ def _execute(
             read_clients=read_clients,
         )
         listener.keeper = SnapshotKeeper(journal, runner.snapshot)
-        watch = _lock_watch(journal.path.stem, context, clock)
+        watch = watch_of_run(journal.path.stem, context.warn, clock)
 
         def wait(lock: JournalLocked | None) -> None:
             watch.follow(lock)

@@ -9,6 +9,7 @@ changes it in between would lose what it wrote.
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from collections.abc import Iterator
@@ -18,7 +19,9 @@ from pathlib import Path
 
 from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import InputError, machine_reason
+from kreassign.executor.journal.file import CHANGE_PATIENCE_S
 from kreassign.executor.journal.folder import make_folder, sync_folder
+from kreassign.executor.journal.processes import WHOLE, lock_holders, named, way_on
 
 SHARED_MODE, PRIVATE_MODE = 0o666, 0o600
 """Mode of a file for others too, less what the umask takes away, and of one for its owner alone."""
@@ -63,8 +66,8 @@ def _opened(lock: Path) -> Iterator[int]:
         os.close(file)
 
 
-LOCK_PATIENCE_S = 30.0
-"""How long another command may change a file before this one gives up: less than a session of the lease."""
+_OF_THE_FILE = frozenset({errno.EACCES, errno.EPERM, errno.ELOOP, errno.EISDIR, errno.ENXIO})
+"""Errors of opening a file that are over once another one takes its place."""
 
 _LOOK_EVERY_S = 0.05
 
@@ -75,7 +78,7 @@ def changing_state(path: Path, what: str, left: str, clock: Clock = SYSTEM_CLOCK
 
     The lock is a file beside it, since each change puts another file in its place. What was known before, such as a
     lease, may be over by the time that it is taken. Raises as `write_state`, and InputError if another command keeps
-    the lock for `LOCK_PATIENCE_S`.
+    the lock for `CHANGE_PATIENCE_S`.
     """
     lock = path.with_name(f".{path.name}.lock")
     with ExitStack() as held:
@@ -84,7 +87,7 @@ def changing_state(path: Path, what: str, left: str, clock: Clock = SYSTEM_CLOCK
             try:
                 file = held.enter_context(_opened(lock))
             except OSError as error:
-                if not os.path.lexists(lock):
+                if error.errno not in _OF_THE_FILE or not os.path.lexists(lock):
                     raise
                 raise InputError(
                     f"{lock}, which keeps other commands from changing {path.name} meanwhile, cannot be opened: "
@@ -92,9 +95,10 @@ def changing_state(path: Path, what: str, left: str, clock: Clock = SYSTEM_CLOCK
                 ) from error
             is_ours = _locks_in_time(file, clock)
         if not is_ours:
+            holders = lock_holders([lock], WHOLE)
             raise InputError(
-                f"another command has been changing {path} for {LOCK_PATIENCE_S:g} s: it has locked {lock}. {left}; "
-                f"let that command go on if it is stopped (`fg`, `kill -CONT`), or end it{then}"
+                f"another command has been changing {path} for {CHANGE_PATIENCE_S:g} s: {named(holders)} has locked "
+                f"{lock}. {left}; {way_on(holders)}{then}"
             )
         yield
 
@@ -105,7 +109,7 @@ def _locks_in_time(file: int, clock: Clock) -> bool:
         with suppress(BlockingIOError):
             flock(file, LOCK_EX | LOCK_NB)
             return True
-        if clock.monotonic_s() - begun_s >= LOCK_PATIENCE_S:
+        if clock.monotonic_s() - begun_s >= CHANGE_PATIENCE_S:
             return False
         clock.sleep(_LOOK_EVERY_S)
 
@@ -122,10 +126,11 @@ def _told(path: Path, what: str, left: str, then: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InputError(
-            f"{path}, {what}, could not be written: {machine_reason(error)}. {left}; make room there, or choose "
-            f"another directory (--state-dir){then}"
-        ) from error
+        has_files = error.errno in {errno.EMFILE, errno.ENFILE}
+        place = "make room there, or choose another directory (--state-dir)"
+        way = "let processes open more files (`ulimit -n`), or end others" if has_files else place
+        problem = f"{path}, {what}, could not be written: {machine_reason(error)}. {left}"
+        raise InputError(f"{problem}; {way}{then}") from error
 
 
 def replace_file(path: Path, content: bytes, mode: int = SHARED_MODE) -> None:

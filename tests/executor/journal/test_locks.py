@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from kreassign.autopilot.events import Began
-from kreassign.errors import JournalLocked
+from kreassign.clock import VirtualClock
+from kreassign.errors import JournalFull, JournalLocked
 from kreassign.executor.events import HoldRequested
 from kreassign.executor.history.run_history import (
     UnreadableJournal,
@@ -23,14 +24,23 @@ from kreassign.executor.history.run_history import (
     read_or_name,
     refuse_if_interrupted_runs,
 )
-from kreassign.executor.journal import Journal, active_run, file, foreign_lock, post_request, read_events
-from kreassign.executor.journal.locks import lock_holders, write_locks
+from kreassign.executor.journal import (
+    Journal,
+    active_run,
+    bounded_wait,
+    file,
+    foreign_lock,
+    post_request,
+    read_events,
+    writer,
+)
+from kreassign.executor.journal.processes import RANGES, lock_holders, write_locks
 from kreassign.executor.runner import Runner
 from kreassign.operations.autopilot_journal import DECISIONS, decisions_path
 from kreassign.operations.run_journals import forget_journal
 from testbed.waiting import PATIENCE_S, wait_until
 from tests.executor.journal.test_journal import written
-from tests.executor.run_events import WHOLE
+from tests.executor.run_events import WHOLE, started
 from tests.executor.twin_runs import RATE, TwinRig
 
 LOCK = """
@@ -94,6 +104,23 @@ def test_a_run_that_is_resumed_waits_for_a_journal_that_others_write(tmp_path: P
     assert told[1:] == [None]
 
 
+def test_who_changes_a_journal_waits_for_a_lock_but_for_no_room(tmp_path: Path) -> None:
+    """`kreassign forget --broker` gave up after a second."""
+    clock, lock, full = VirtualClock(), JournalLocked("locked"), JournalFull("no room")
+    with Journal.create(tmp_path, started()) as journal:
+        journal.on_lock(lock)
+        with pytest.raises(JournalFull):
+            journal.on_lock(full)
+    wait = bounded_wait(30, clock)
+    for passed in (None, lock):  # a lock that is over does not count for the next
+        wait(lock)
+        clock.sleep(20)
+        wait(passed)
+    clock.sleep(10)
+    with pytest.raises(JournalLocked):
+        wait(lock)
+
+
 def test_an_autopilot_begins_while_others_write_its_journal(tmp_path: Path) -> None:
     """It takes up every request, so none is void for it."""
     path = decisions_path(tmp_path, "cluster-1")
@@ -132,7 +159,7 @@ def test_no_process_accepts_a_request_that_was_stored_for_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The asker is told that the process is gone: the next one begins before the request is made, or voids it."""
-    monkeypatch.setattr(file, "LOCK_PATIENCE_S", 0.0)
+    monkeypatch.setattr(writer, "CHANGE_PATIENCE_S", 0.0)
     path = written(tmp_path, WHOLE[0])
 
     def resumed_meanwhile(number: int) -> HoldRequested:
@@ -147,11 +174,11 @@ def test_no_process_accepts_a_request_that_was_stored_for_another(
 
 def test_a_request_waits_for_a_run_that_syncs_its_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A disk that others keep busy took 7 s, for which a pause on the page was refused."""
-    monkeypatch.setattr(file, "LOCK_PATIENCE_S", 0.5)
+    monkeypatch.setattr(file, "LOCK_PATIENCE_S", 0.1)
     path = written(tmp_path, WHOLE[0])
     with ThreadPoolExecutor() as others, locked_by_another(path) as other:
         posted = others.submit(post_request, path, lambda number: HoldRequested(5, number))
-        with pytest.raises(JournalLocked), file.opened(path, mode="rw") as reader:
+        with closing(sqlite3.connect(path, timeout=0.5)) as reader, pytest.raises(sqlite3.OperationalError):
             reader.execute("BEGIN IMMEDIATE")
         other.kill()
         assert posted.result().request == 1
@@ -159,9 +186,10 @@ def test_a_request_waits_for_a_run_that_syncs_its_journal(tmp_path: Path, monkey
 
 def test_a_lock_is_no_damage_whoever_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file, "LOCK_PATIENCE_S", 0.0)
+    monkeypatch.setattr(file, "CHANGE_PATIENCE_S", 0.0)
     path = written(tmp_path, *WHOLE[:3])
     with locked_by_another(path, "all") as other:
-        assert lock_holders(path) == (other.pid,)
+        assert lock_holders([path], RANGES) == (other.pid,)
         found = read_or_name(path)
         assert isinstance(found, UnreadableJournal)
         assert (found.is_locked, "forget" in found.remedy) == (True, False)
@@ -203,7 +231,7 @@ LISTED = """\
 
 @pytest.mark.parametrize(("inodes", "holders"), [((55,), (7,)), ((55, 57, 56), (7, 10)), ((5,), ()), ((), ())])
 def test_only_processes_that_write_this_file_hold_it(inodes: tuple[int, ...], holders: tuple[int, ...]) -> None:
-    assert write_locks(LISTED.splitlines(), inodes) == holders
+    assert write_locks(LISTED.splitlines(), inodes, RANGES) == holders
 
 
 def test_a_pause_is_possible_while_the_journal_is_locked(tmp_path: Path) -> None:

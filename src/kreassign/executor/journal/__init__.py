@@ -27,7 +27,7 @@ from kreassign.executor.journal.folder import (
 )
 from kreassign.executor.journal.locks import foreign_lock
 from kreassign.executor.journal.mirror import OWN, FolderPlace, Kept, Mirror, Place, kept_run, mirrored_runs
-from kreassign.executor.journal.writer import Journal, bring_home, post_request, set_aside
+from kreassign.executor.journal.writer import Journal, OnLock, bounded_wait, bring_home, post_request, set_aside
 
 __all__ = [
     "ASIDE",
@@ -39,11 +39,13 @@ __all__ = [
     "JournalReader",
     "Kept",
     "Mirror",
+    "OnLock",
     "Place",
     "Position",
     "StoredSnapshot",
     "active_run",
     "active_run_in",
+    "bounded_wait",
     "bring_home",
     "check_journal",
     "cluster_journals",

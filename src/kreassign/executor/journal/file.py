@@ -109,7 +109,13 @@ RUNS = Form(
 MOST_BYTES = 500_000_000
 """Most bytes in one row. A plan takes some hundred bytes per move, so this is more than a million moves."""
 LOCK_PATIENCE_S = 5.0
-"""How long a lock of another process is waited for where nothing is lost by giving up."""
+"""How long a reader waits for a lock of another process."""
+
+CHANGE_PATIENCE_S = 30.0
+"""How long a command waits to change what another one has locked: less than a session of the lease.
+
+A run keeps its journal locked while a busy disk syncs it: 7 s were seen.
+"""
 
 COMPRESSED_FROM = 1_000
 """Rows of this many characters are compressed: those with many moves, or all log directories."""
@@ -181,10 +187,11 @@ def chained(before: str, kind: str, body: str | bytes) -> str:
 
 
 @contextmanager
-def opened(path: Path, *, mode: str = "ro", form: Form = RUNS, patience: int = 1) -> Iterator[sqlite3.Connection]:
+def opened(path: Path, *, mode: str = "ro", form: Form = RUNS) -> Iterator[sqlite3.Connection]:
     """Connect to a journal. Raises InputError without one, JournalDamaged when it is no journal, or unreadable.
 
-    Raises JournalLocked if another process keeps it locked for `patience` times `LOCK_PATIENCE_S`, or on a full disk.
+    Raises JournalLocked if another process keeps it locked for `LOCK_PATIENCE_S`, or `CHANGE_PATIENCE_S` where it is to
+    be changed; or on a full disk.
     """
     if not path.is_file():
         if path.exists() or path.is_symlink():
@@ -192,10 +199,10 @@ def opened(path: Path, *, mode: str = "ro", form: Form = RUNS, patience: int = 1
                 f"{path} is no file, and no link to one", "Bring the journal back, or remove this name"
             )
         raise InputError(f"there is no journal {path}")
-    doing = "read" if mode == "ro" else "written"
+    doing, patience_s = ("read", LOCK_PATIENCE_S) if mode == "ro" else ("written", CHANGE_PATIENCE_S)
     try:
         address = f"{path.absolute().as_uri()}?mode={mode}"
-        with closing(sqlite3.connect(address, uri=True, timeout=patience * LOCK_PATIENCE_S)) as connection:
+        with closing(sqlite3.connect(address, uri=True, timeout=patience_s)) as connection:
             (application,) = connection.execute("PRAGMA application_id").fetchone()
             if application != form.application_id:
                 raise damaged(path, "is not a journal of kreassign, or its beginning is damaged")

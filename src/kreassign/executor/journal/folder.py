@@ -15,6 +15,7 @@ from typing import IO
 from urllib.parse import quote, unquote
 
 from kreassign.errors import ClusterBusy, InputError
+from kreassign.executor.journal.processes import WHOLE, is_stopped, lock_holders, named, way_on
 
 # Paths of journals: `<state directory>/<cluster id>/<run id>.sqlite`, readable by their owner only.
 #
@@ -164,8 +165,6 @@ def refuse_shared_file_system(folder: Path) -> None:
 # process, however that ends. A second line has the process id, so that others can see whether it is stopped.
 
 LOCK, HOLDER = "lock", "holder"
-_STOPPED = frozenset({"T", "t"})
-"""States of a process in /proc/PID/stat: stopped by a signal, or by a debugger (proc(5))."""
 
 
 class ClusterLock:
@@ -185,7 +184,7 @@ class ClusterLock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise lock_taken(_read_holder(lock)) from None
+                raise _lock_taken(folder, _read_holder(lock)) from None
             self._run_id = journal.name.removesuffix(SUFFIX)
             _write_holder(lock, self._run_id)
             self._folder, self._files = folder, files.pop_all()
@@ -243,27 +242,29 @@ def stopped_process_in(folder: Path) -> int | None:
     return number if is_holder and is_stopped(number) else None
 
 
-def is_stopped(process: int) -> bool:
-    """True if the process is stopped; False also if that is unknown."""
-    try:
-        stat = (Path("/proc") / str(process) / "stat").read_text(encoding="utf-8", errors="replace")
-        return stat.rpartition(")")[2].split()[0] in _STOPPED
-    except (OSError, IndexError):
-        return False
-
-
 def refuse_second_run(state_dir: Path, cluster_id: str) -> None:
     """Raise ClusterBusy if a process executes a run on this cluster; the message names it and says what to do."""
     holder = active_run(state_dir, cluster_id)
     if holder is not None:
-        raise lock_taken(holder)
+        raise _run_active(holder)
 
 
-def lock_taken(holder: str) -> ClusterBusy:
-    """Error for a cluster on which another run is active, with what to do about it."""
+def _lock_taken(folder: Path, run_id: str) -> ClusterBusy:
+    """Error for the lock of a cluster that a process has for this run."""
+    if (active := active_run_in(folder)) is not None:
+        return _run_active(active)
+    holders = lock_holders([folder / LOCK], WHOLE)
     return ClusterBusy(
-        f"run {holder} is active on this cluster; watch it with `kreassign watch {holder}`, end it with "
-        f"`kreassign cancel {holder}`, or stop its process (Ctrl-C) and take it over with `kreassign resume {holder}`"
+        f"{named(holders)} has locked {folder / LOCK} for run {run_id}, and takes no requests yet: it begins or "
+        f"resumes the run, or changes its journal; {way_on(holders)}, then give the command again"
+    )
+
+
+def _run_active(run_id: str) -> ClusterBusy:
+    """Error for a cluster on which a process executes a run, with what to do about it."""
+    return ClusterBusy(
+        f"run {run_id} is active on this cluster; watch it with `kreassign watch {run_id}`, end it with "
+        f"`kreassign cancel {run_id}`, or stop its process (Ctrl-C) and take it over with `kreassign resume {run_id}`"
     )
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import (
     ExecutionError,
     InputError,
@@ -37,6 +38,7 @@ from kreassign.executor.events import (
 )
 from kreassign.executor.journal.file import (
     BEGINNING,
+    CHANGE_PATIENCE_S,
     CREATE,
     CREATE_SNAPSHOTS,
     INSERT,
@@ -90,17 +92,28 @@ _BESIDE = ("-wal", "-shm", "-journal")
 """Suffixes of the files that SQLite keeps beside a database."""
 
 
-def _give_up(lock: JournalLocked | None) -> None:
-    if lock is not None:
-        raise lock
+def bounded_wait(seconds: float, clock: Clock = SYSTEM_CLOCK) -> OnLock:
+    """Wait for so long for a lock of others, and for nothing else, such as room on a disk."""
+    since_s: float | None = None
+
+    def wait(lock: JournalLocked | None) -> None:
+        nonlocal since_s
+        if lock is None:
+            since_s = None
+            return
+        since_s = clock.monotonic_s() if since_s is None else since_s
+        if clock.monotonic_s() - since_s >= seconds or type(lock) is not JournalLocked:
+            raise lock
+
+    return wait
 
 
 class Journal:
     """A journal open for writing. Only one process can have one per cluster; use it in a `with` statement.
 
     What another process has locked, a full disk does not take, or a mirror does not confirm, is waited for: `on_lock`
-    is called meanwhile, and by default raises JournalLocked. Nothing follows from an event before it is written: a run
-    holds while it waits.
+    is called meanwhile. By default it raises JournalLocked: after `CHANGE_PATIENCE_S` of a lock, else at once. Nothing
+    follows from an event before it is written: a run holds while it waits.
     """
 
     def __init__(self, path: Path, lock: ClusterLock, position: Position, form: Form = RUNS) -> None:
@@ -115,7 +128,7 @@ class Journal:
         self._mirror: Mirror | None = None
         self._unmirrored: list[Row] = []
         self._former: Mirror | None = None
-        self.on_lock: OnLock = _give_up
+        self.on_lock: OnLock = bounded_wait(CHANGE_PATIENCE_S)
         self._connection = sqlite3.connect(path, isolation_level=None, timeout=LOOK_EVERY_S)
         self._connection.execute("PRAGMA synchronous = FULL")
 
@@ -161,7 +174,7 @@ class Journal:
         cluster_id: str,
         start: Position = BEGINNING,
         form: Form = RUNS,
-        on_lock: OnLock = _give_up,
+        on_lock: OnLock | None = None,
     ) -> tuple[Journal, tuple[Any, ...]]:
         """Open an existing journal; return it with all its events, or those after the one at `start`.
 
@@ -339,8 +352,7 @@ def post_request(path: Path, make: Callable[[int], Any], form: Form = RUNS) -> A
     between `make` and then; if `make` raises, nothing is stored. Raises JournalDamaged, JournalLocked, InputError.
     """
     refuse_shared_file_system(path.parent)
-    # The run keeps its journal locked while a busy disk syncs it: 7 s were seen.
-    with opened(path, mode="rw", form=form, patience=6) as connection:
+    with opened(path, mode="rw", form=form) as connection:
         connection.isolation_level = None
         connection.execute("BEGIN IMMEDIATE")
         number = _last_request(connection) + 1
