@@ -119,7 +119,7 @@ class LinesView:
         self._guards = set(said)
 
     def _print_end(self, move: MoveHistory) -> None:
-        name = str(move.name)
+        name = str(move.topic_partition)
         if self._shown.get(name) != move.status and move.status in {MoveStatus.COMPLETE, MoveStatus.FAILED}:
             self._shown[name] = move.status
             self._console.print(f"  {name} {move.problem or 'complete'}", soft_wrap=True)

@@ -277,11 +277,6 @@ class MoveHistory:
         return TopicPartition(self.topic, self.partition)
 
     @property
-    def name(self) -> TopicPartition:
-        """Its partition."""
-        return TopicPartition(self.topic, self.partition)
-
-    @property
     def undone_to(self) -> tuple[int, ...]:
         """List to which a rollback takes it: the original, or what others made of it before the run's own steps."""
         return self.made_by_others or self.original
@@ -396,7 +391,7 @@ class RunHistory:
     @property
     def by_interest(self) -> list[MoveHistory]:
         """Moves that copy something, those in progress first."""
-        return sorted(self.copying, key=lambda move: (INTEREST.index(move.status), move.name))
+        return sorted(self.copying, key=lambda move: (INTEREST.index(move.status), move.topic_partition))
 
     @property
     def measured(self) -> Progress:

@@ -262,7 +262,7 @@ def rehearsed(
         return _not_rehearsed(at_ms, " ".join(str(error).split()))
     history = shown.history
     is_done = history.state is Phase.DONE and shown.seconds is not None
-    late = [one.name for one in history.moves if hours.are_limited and _is_late(one, hours)]
+    late = [one.topic_partition for one in history.moves if hours.are_limited and _is_late(one, hours)]
     problems = (
         *(() if is_done else history.problems or ("its end is not in sight",)),
         *shown.breaches,

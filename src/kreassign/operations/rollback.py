@@ -165,7 +165,7 @@ def _prepared(
 ) -> Rollback:
     is_stepwise = request.is_stepwise_after(done)
     in_flight = () if is_settled(done) else _in_flight(client, done)
-    to_undo = replace(done, moves=tuple(move for move in done.moves if move.name not in in_flight))
+    to_undo = replace(done, moves=tuple(move for move in done.moves if move.topic_partition not in in_flight))
     plan = plan_rollback(
         client, to_undo, context.warn, _later_runs(path, to_undo, context.warn), is_stepwise=is_stepwise
     )
@@ -177,7 +177,7 @@ def _prepared(
 
 def _in_flight(client: AdminClient, run: RunHistory) -> Collection[TopicPartition]:
     """Partitions that this run moves still, by its journal and the cluster."""
-    unended = [move.name for move in run.moves if move.submitted_ms is not None and move.ended_ms is None]
+    unended = [move.topic_partition for move in run.moves if move.submitted_ms is not None and move.ended_ms is None]
     return ongoing_moves(client, unended).keys()
 
 
@@ -191,7 +191,7 @@ def _later_runs(path: Path, undone: RunHistory, warn: Warn) -> Iterator[RunHisto
 
     Warns of those that were not read, if they are asked for: a list that such a run made is undone like our own.
     """
-    names = {move.name for move in undone.moves}
+    names = {move.topic_partition for move in undone.moves}
     later = [one for one in reversed(find_journals(path.parent.parent)) if one.parent == path.parent]
     later = [one for one in later if one.stem > path.stem]
     for one in later[:MOST_LATER]:
@@ -239,7 +239,8 @@ def _refuse_changed_since(seen: Rollback, prepared: Rollback) -> None:
     What the run had not ended, it has changed itself since: a step, or a directory of several.
     """
     then, now = _steps_back(seen.plan), _steps_back(prepared.plan)
-    compared = [move.name for move in seen.undone.moves if move.ended_ms is not None and move.name in then]
+    ended = (move.topic_partition for move in seen.undone.moves if move.ended_ms is not None)
+    compared = [name for name in ended if name in then]
     try:
         refuse_changed({name: then[name] for name in compared}, {name: now[name] for name in compared if name in now})
     except Drifted as error:

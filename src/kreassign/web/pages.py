@@ -237,9 +237,9 @@ def _broker_cells(one: BrokerProgress) -> tuple[str, ...]:
 
 def _move_cells(move: MoveHistory) -> tuple[str, ...]:
     now = move.estimate
-    assert now is not None, f"{move.name} copies nothing"
+    assert now is not None, f"{move.topic_partition} copies nothing"
     return (
-        str(move.name),
+        str(move.topic_partition),
         listed_ids(move.original),
         records.destination_text(move.target, records.moved_dirs(move.log_dirs)),
         move.problem or move.status,

@@ -126,7 +126,7 @@ def _promises(meter: ProgressMeter, at_ms: int) -> Iterator[EtaShown]:
     for move in meter.moves():
         now_of = move.estimate
         if move.status in ACTIVE and now_of is not None and now_of.eta_s is not None and now_of.left_bytes:
-            yield EtaShown(at_ms, *move.name, now_of.eta_s)
+            yield EtaShown(at_ms, *move.topic_partition, now_of.eta_s)
 
 
 def _calls(journaled: Iterable[events.Event]) -> Iterator[Call]:
