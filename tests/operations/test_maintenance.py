@@ -346,6 +346,30 @@ def test_no_exit_gives_leaders_to_a_broker_that_entered_again_meanwhile(tmp_path
     assert left == [lists(ann.rig)]
 
 
+@pytest.mark.parametrize("way", Way)
+def test_of_several_brokers_each_later_command_counts(tmp_path: Path, way: Way) -> None:
+    """Without a lease, another command is given for broker 4 while the cordon of broker 3 is changed."""
+    rig = TwinRig(tmp_path, LISTS)
+    ann, bob = (Operator(rig, tmp_path, LeasePolicy.OFF) for _ in range(2))
+    assert way is Way.ENTER or ann.enter(3, 4).is_finished
+    odd, given = OddPort(rig.client), list[MaintenanceResult]()
+
+    def give_first(real: Real, changes: dict[ConfigResource, object], **named: object) -> object:
+        answer = real(changes, **named)
+        if not named.get("validate_only") and not given:
+            given.append(bob.exit(4) if way is Way.ENTER else bob.enter(4))
+        return answer
+
+    odd.answer_always("incremental_alter_configs", give_first)
+    client, said = cast(AdminClient, odd), list[str]()
+    found = maintain(client, (3, 4), way, ann.context, said.append, wait_s=60, clock=rig.transport)
+    assert [one.is_finished for one in given] == [True]
+    assert "the maintenance of broker 4 was" in str(found.next_step)
+    assert cordons(rig) == ({3: "*"} if way is Way.ENTER else {4: "*"})
+    changed = [sentence for sentence in said if "cordon" in sentence and "write down" not in sentence]
+    assert changed == (["cordon the log directories of broker 3"] if way is Way.ENTER else ["uncordon broker 3"])
+
+
 @pytest.mark.parametrize("release", ["4.2", "4.4"])
 @pytest.mark.parametrize("way", Way)
 def test_a_command_undone_right_after_it_wrote_the_record_is_over(tmp_path: Path, release: str, way: Way) -> None:

@@ -193,7 +193,7 @@ class Maintenance:
 
     def _go_on(self, decide: Decide, due: Due) -> MaintenanceResult:
         last: Step | None = None
-        since_s, overruled = 0.0, ""
+        since_s, overruled, seen = 0.0, "", set[str]()
         steps = self._steps
         while True:
             with steps:
@@ -215,7 +215,7 @@ class Maintenance:
                 if last is None:
                     self._check_permissions(due(facts))
                 # Steps that take turns, since others undo them, are not new.
-                if type(step) is not type(last) and str(step) not in steps.taken:
+                if type(step) is not type(last) and str(step) not in seen:
                     since_s = self.clock.monotonic_s()
                 elif self.clock.monotonic_s() - since_s >= self.wait_s:
                     return MaintenanceResult(tuple(steps.taken), self._too_long(step))
@@ -223,6 +223,7 @@ class Maintenance:
                     # Brokers need a moment to show the change.
                     self.clock.sleep(self.context.poll_s)
                 last = step
+                seen.add(str(step))
                 self._take(step, facts)
 
     def _overruled(self, step: Step) -> str:
@@ -265,9 +266,12 @@ class Maintenance:
             self._let_others()
             return
         self._confirm_lease()
+        client = self.client if self._confirm is None else confirmed_writes(self.client, self._confirm)
+        if isinstance(step, Cordon | Uncordon):
+            self._change_cordons(client, step, facts)
+            return
         if not self._is_noted(step, facts):
             return
-        client = self.client if self._confirm is None else confirmed_writes(self.client, self._confirm)
         match step:
             case Remember(brokers, cordoned):
                 by = self.context.operator.name
@@ -276,21 +280,31 @@ class Maintenance:
             case BeginEnd(brokers):
                 self._store.write(facts.record.with_end_begun(brokers, self.clock.now_ms()))
                 self._leaving |= set(brokers)
-            case Cordon(brokers):
-                self._cordons |= {broker: cordon(client, broker) for broker in brokers}
             case Reorder():
                 self._reorder(client, step, facts)
             case Elect(partitions):
                 client.elect_leaders(partitions)  # The next reading shows whether it succeeded.
-            case Uncordon(brokers):
-                record = facts.record
-                for one in facts.found.brokers:
-                    if one.broker in brokers:
-                        uncordon(client, one, self.context, is_ours=True)
-                        # At once: the next broker may refuse, and others cordon this one meanwhile.
-                        record = self._store.write(record.uncordoned((one.broker,), self.clock.now_ms()))
             case Forget(brokers, _, restored):
                 self._store.write(facts.record.left(brokers, self.clock.now_ms(), restored))
+
+    def _change_cordons(self, client: AdminClient, step: Cordon | Uncordon, facts: MaintenanceFacts) -> None:
+        """Change one broker after the other, until another command has written the record: it may be of the next."""
+        for one in facts.found.brokers:
+            if one.broker not in step.brokers:
+                continue
+            if not self._is_noted(type(step)((one.broker,)), facts):
+                return
+            if isinstance(step, Cordon):
+                self._cordons[one.broker] = cordon(client, one.broker)
+                continue
+            uncordon(client, one, self.context, is_ours=True)
+            # At once: the next broker may refuse, and others cordon this one meanwhile.
+            record = self._store.read().decided(self.brokers)
+            is_same = record.at_ms == facts.record.at_ms
+            if record.brokers.get(one.broker) == facts.record.brokers[one.broker]:
+                record = self._store.write(record.uncordoned((one.broker,), self.clock.now_ms()))
+            if is_same:
+                facts = replace(facts, record=record)
 
     def _is_noted(self, step: Step, facts: MaintenanceFacts) -> bool:
         """Note a step unless it is outdated, also by the time that it is told: a stopped terminal takes minutes."""
