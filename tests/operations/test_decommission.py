@@ -1021,6 +1021,23 @@ def test_a_cancel_right_after_the_cordon_is_not_overruled(operators: Operators) 
     assert found.runs == ()
 
 
+def test_a_cancel_between_two_cordons_is_not_overruled(operators: Operators) -> None:
+    rig, odd, steps = operators.rig, OddPort(operators.rig.client), list[str]()
+
+    def cancelled(real: Real, *args: object, **named: object) -> object:
+        answer = real(*args, **named)
+        if operators.cordon and not steps:
+            steps.extend(cancel_decommission(rig.client, (3, 4), operators.context(), rig.transport).steps)
+        return answer
+
+    odd.answer_always("incremental_alter_configs", cancelled)
+    operators.client = cast(AdminClient, odd)
+    found = operators.decommission(3, 4)
+    assert steps == ["uncordon broker 3", "broker 4 is not cordoned"]
+    assert "the cordon of broker 3 was taken back since" in str(found.next_step)
+    assert not rig.twin.metadata.configs.get(ConfigResource.broker(4), {}).get(KEY)
+
+
 def test_a_cordon_that_others_take_back_at_once_is_not_set_for_ever(operators: Operators) -> None:
     rig, odd = operators.rig, OddPort(operators.rig.client)
 

@@ -455,19 +455,17 @@ class Decommissioning:
                 return None
             noted = readable_notes(state_dir, cluster_id)
             # A cancel forgets the note, also of a cordon that no reading has shown yet.
-            taken_back = self._closed | self._noted.difference(noted)
-            if opened := sorted(taken_back.intersection(brokers)):
-                return Blocked(
-                    f"the cordon of {listed_brokers(opened)} was taken back since: somebody called the decommission "
-                    "off, or opened it for another reason. Ask, then give the command again, which cordons it once more"
-                )
+            if opened := (self._closed | self._noted.difference(noted)).intersection(brokers):
+                return _taken_back(opened)
             self._steps.note(str(Cordon(brokers)))
             # Others that were noted may have been opened since: a later cordon of theirs is not ours.
             elsewhere = sorted(noted.difference(brokers))
             others = read_brokers(self._client, elsewhere).brokers if elsewhere else ()
-            opened = [one.broker for one in others if one.cordon and not _may_be_ours(one)]
-            forget_cordons(state_dir, cluster_id, opened)
+            not_ours = [one.broker for one in others if one.cordon and not _may_be_ours(one)]
+            forget_cordons(state_dir, cluster_id, not_ours)
             for broker in brokers:
+                if opened := self._noted.difference(noted_cordons(state_dir, cluster_id)):
+                    return _taken_back(opened)
                 # Before it is sent: an answer that is lost leaves a cordon that is ours.
                 note_cordons(state_dir, cluster_id, (broker,))
                 self._noted |= {broker}
@@ -562,6 +560,13 @@ class Decommissioning:
 
     def _result(self, step: Step) -> DecommissionResult:
         return DecommissionResult(tuple(self._steps.taken), tuple(self._done), step)
+
+
+def _taken_back(brokers: Collection[int]) -> Blocked:
+    return Blocked(
+        f"the cordon of {listed_brokers(brokers)} was taken back since: somebody called the decommission off, or "
+        "opened it for another reason. Ask, then give the command again, which cordons it once more"
+    )
 
 
 def _may_be_ours(one: BrokerReading) -> bool:
