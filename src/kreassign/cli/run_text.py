@@ -301,7 +301,7 @@ class Bars:
         moves = sorted(run.by_interest, key=lambda move: not _is_copying(move))
         self._hidden, moves = len(moves[most:]), moves[:most]
         whole = f"{state_text(run, is_short=True)} {run.moves_by_state[MoveStatus.COMPLETE]}/{len(run.moves)}"
-        names = [whole, *(f"  {move.name} → {_added(move)}" for move in moves)]
+        names = [whole, *(f"  {move.topic_partition} → {_added(move)}" for move in moves)]
         self._cells = [
             _cells(run.measured.overall), *(_cells(move.estimate, move.status) for move in moves if move.estimate),
         ]  # fmt: skip
