@@ -178,7 +178,7 @@ EFFECTS = (
             "operations/monitoring.py", "pipeline/tables/schemas.py", "cli/main.py",
             "admin/tokens.py", "admin/properties.py", "kafka_tools/",  # in encodings that Kafka decides
             "executor/journal/folder.py", "planner/search/compiled/", "cli/terminal.py",  # that kreassign wrote
-            "executor/journal/locks.py", "installation.py",  # of the kernel, and of pip
+            "executor/journal/processes.py", "installation.py",  # of the kernel, and of pip
         ),
         "files that users name are read by operations/text_files.py, which names another encoding",
         "def f(path): return path.read_text()",
