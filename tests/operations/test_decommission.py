@@ -1186,6 +1186,21 @@ def test_a_preview_says_that_a_drain_is_resumed_and_rolled_back(tmp_path: Path) 
     assert operators.said[0] == "resume run run-1, which drains broker 3, and roll it back: a guard demanded that"
 
 
+def test_a_preview_says_that_a_dead_broker_will_be_unregistered(operators: Operators) -> None:
+    rig = operators.rig
+    seen = {}
+    for is_live in (True, False):
+        if not is_live:
+            rig.twin.stop(3)
+            rig.transport.sleep(30)
+        request = DecommissionRequest((3,), unregisters=True)
+        seen[is_live] = preview_decommission(rig.client, request, operators.context(), rig.transport).unregistered
+    assert seen == {True: (), False: (3,)}
+    rig.let_reach_controllers()
+    assert operators.decommission(unregisters=True).is_finished
+    assert "unregister broker 3" in operators.said
+
+
 def test_a_demanded_rollback_keeps_no_dead_broker_registered(undrained: Operators) -> None:
     undrained.rig.let_reach_controllers()
     undrained.rig.twin.stop(3)

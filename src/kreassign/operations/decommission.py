@@ -191,7 +191,8 @@ class DecommissionPreview:
 
     `resumed` are interrupted runs that it would resume, `rolled_back` those of them that it would roll back then, since
     a guard demanded that. `demanded_rollbacks` are earlier drains that have ended, and whose demanded rollback was not
-    made: it leaves them. `drain` is None if nothing is to be moved, or that is not known yet.
+    made: it leaves them. `drain` is None if nothing is to be moved, or that is not known yet. Brokers that are
+    `unregistered` are down, so that it does that after the drain.
     """
 
     next_step: Step
@@ -200,6 +201,7 @@ class DecommissionPreview:
     drain: RunPreview | None = None
     demanded_rollbacks: tuple[str, ...] = ()
     rolled_back: tuple[str, ...] = ()
+    unregistered: tuple[int, ...] = ()
 
 
 def preview_decommission(
@@ -219,7 +221,9 @@ def preview_decommission(
     ahead = _drain_ahead(wanted, found)
     demanded = demanded_rollbacks(client, context.state_dir, cluster_id, request.brokers)
     rolled_back = tuple(run_id for run_id, wants_rollback in resumed.items() if wants_rollback)
-    seen = DecommissionPreview(step, ways, tuple(resumed), None, demanded, rolled_back)
+    is_last = isinstance(step, Blocked | Finished | Unregister) or any(one.is_live for one in found.brokers)
+    unregistered = request.brokers if request.unregisters and not is_last else ()
+    seen = DecommissionPreview(step, ways, tuple(resumed), None, demanded, rolled_back, unregistered)
     if resumed or isinstance(step, Blocked | Finished) or ahead is None:
         return seen
     asked, started = _prepared_drain(client, request, step, ahead, context, clock)

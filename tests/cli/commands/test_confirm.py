@@ -176,14 +176,16 @@ def test_an_interrupted_drain_is_resumed_only_if_somebody_agrees() -> None:
     assert not is_begun(replace(seen, resumed=()))
 
 
-def test_a_preview_says_which_resumed_drain_is_rolled_back(capsys: pytest.CaptureFixture[str]) -> None:
-    seen = DecommissionPreview(Blocked("broker 3 is silent"), resumed=("run-1", "run-2"), rolled_back=("run-2",))
+def test_a_preview_says_what_follows_its_first_step(capsys: pytest.CaptureFixture[str]) -> None:
+    silent = Blocked("broker 3 is silent")
+    seen = DecommissionPreview(silent, resumed=("run-1", "run-2"), rolled_back=("run-2",), unregistered=(3,))
     print_preview(seen, is_quiet=False)
     shown = capsys.readouterr().out
     assert "\n  run run-1, run-2 is resumed first\n  run run-2 is rolled back then: a guard demanded that\n" in shown
     print_preview(seen, is_quiet=True)
     found = json.loads(capsys.readouterr().out)
     assert (found["resumed"], found["rolled_back"]) == (["run-1", "run-2"], ["run-2"])
+    assert (found["unregistered"], "\nafter the drain: unregister broker 3\n" in shown) == ([3], True)
 
 
 def test_a_preview_names_rollbacks_that_guards_demanded(capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,7 +29,7 @@ from kreassign.clock import SYSTEM_CLOCK
 from kreassign.errors import ExecutionError
 from kreassign.executor.brokers import Blocked, Finished
 from kreassign.executor.client_guard import ClientGuard
-from kreassign.executor.decommission import Step
+from kreassign.executor.decommission import Step, Unregister
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.throttle_ledger import FoundThrottles
 from kreassign.model.throttle import ThrottleRates
@@ -185,6 +185,8 @@ def _lines(seen: DecommissionPreview) -> Iterator[str]:
         yield "to drain:"
         for line in preview_lines(seen.drain):
             yield f"  {line}"
+    if seen.unregistered:
+        yield f"after the drain: {Unregister(seen.unregistered)}"
 
 
 def _print_result(done: DecommissionResult, *, is_quiet: bool) -> None:
@@ -212,6 +214,7 @@ def print_preview(seen: DecommissionPreview, *, is_quiet: bool) -> None:
             "rolled_back": list(seen.rolled_back),
             "demanded_rollbacks": list(seen.demanded_rollbacks),
             "drain": drain,
+            "unregistered": list(seen.unregistered),
         })  # fmt: skip
         return
     for line in _lines(seen):
