@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from kreassign.clock import SYSTEM_CLOCK
 from kreassign.errors import ExecutionError, InputError, JournalDamaged, JournalLocked
 from kreassign.executor.events import Event, HoldRequested, StopRequested, ThrottleIntended
 from kreassign.executor.history.run_history import (
@@ -42,6 +43,7 @@ from kreassign.executor.journal import (
     stored_snapshots,
 )
 from kreassign.executor.journal.file import chained, decompressed, first_event, unstored
+from kreassign.executor.journal.writer import LOOK_EVERY_S
 from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.state import Machine
 from kreassign.operations.run_journals import RunFollower, RunList, status, status_and_progress, status_or_problem
@@ -382,7 +384,7 @@ def test_a_run_waits_while_the_quota_of_its_user_is_used_up(tmp_path: Path) -> N
 def test_a_run_waits_until_its_disk_has_room(tmp_path: Path) -> None:
     path = written(tmp_path, WHOLE[0])
     stops = tuple(map(StopRequested, range(5, 405)))
-    told: list[str] = []
+    told, at_s = list[str](), list[float]()
     with Journal.resume(path, "cluster-1")[0] as journal:
 
         def allow_pages(most: int) -> None:
@@ -390,6 +392,7 @@ def test_a_run_waits_until_its_disk_has_room(tmp_path: Path) -> None:
 
         def follow(hindrance: JournalLocked | None) -> None:
             told.append(str(hindrance))
+            at_s.append(SYSTEM_CLOCK.monotonic_s())
             if len(told) == 2:
                 allow_pages(1_000)
 
@@ -402,6 +405,7 @@ def test_a_run_waits_until_its_disk_has_room(tmp_path: Path) -> None:
     assert told[0].startswith(f"{path} cannot be written: ")
     assert told[0].endswith(ROOM)
     assert told[2:] == ["None"]
+    assert at_s[1] - at_s[0] >= LOOK_EVERY_S, "it leaves the processor to others meanwhile"
 
 
 def test_a_state_directory_that_is_a_file_is_told_with_the_file(tmp_path: Path) -> None:

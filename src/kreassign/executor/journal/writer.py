@@ -23,6 +23,7 @@ from kreassign.errors import (
     ExecutionError,
     InputError,
     JournalDamaged,
+    JournalFull,
     JournalLocked,
     MirrorUnavailable,
     machine_reason,
@@ -324,6 +325,8 @@ class Journal:
                     break
             is_waiting = True
             on_lock(hindrance)
+            if isinstance(hindrance, JournalFull):  # SQLite waits for locks, and not for room
+                SYSTEM_CLOCK.sleep(LOOK_EVERY_S)
         if is_waiting:
             on_lock(None)
 
