@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from kreassign.executor.journal import read_events
 from kreassign.model.pace import AtWindowEnd, Pace, PaceChange, Schedule, Window
 from kreassign.model.run import RunHistory
 from tests.executor.run_events import fold_with_progress
-from tests.executor.twin_runs import RATE, TwinRig
+from tests.executor.twin_runs import RATE, TwinRig, tp
 
 pytestmark = pytest.mark.thorough
 
@@ -97,6 +98,21 @@ def test_a_window_that_closes_cancels_moves_for_the_next_if_asked(
     assert {name for event in again for name in event.accepted} >= set(cancelled[0].partitions)
     assert again[0].at_ms >= closes_ms + 4 * MINUTE_MS
     assert rig.throttles == {}
+
+
+def test_an_order_set_by_others_after_a_window_closed_stays(tmp_path: Path) -> None:
+    """Our own cancellation leaves another order, too: only that one is ours to move on from."""
+    rig = TwinRig(tmp_path, [[0, 1, 2]], size_bytes=30 * RATE)
+    to_next_minute(rig)
+    hang(rig)
+    hours = Schedule((window(rig, 0), window(rig, 5, long_min=50)), at_end=AtWindowEnd.CANCEL)
+    reorder = partial(rig.client.alter_partition_reassignments, {tp(0): (2, 1, 0)})
+    rig.between_steps(240, lambda: reorder().raise_if_any())
+    rig.end_within(3_600)
+    found = rig.run(rig.prepared({0: (3, 1, 2)}, pace=Pace(hours=hours)))
+    assert [type(event) for event in rig.seen].count(CancelIntended) == 1
+    assert rig.replicas == {0: (2, 1, 0)}
+    assert (found.moves[0].problem or "").startswith("its replicas were [2, 1, 0] and not [0, 1, 2]")
 
 
 def test_the_hours_of_a_run_are_changed_while_it_waits(rig: TwinRig) -> None:

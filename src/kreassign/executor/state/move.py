@@ -155,6 +155,8 @@ class MoveRecord:
     others lead the partition to the target.
     """
     was_cancelled: bool = False
+    cancelled_to: tuple[int, ...] = ()
+    """List that the cancellation of its list left, in the order that it was seen in then; () if it was not."""
     waits_unsent: bool = False
     """True if it waits again and nothing that the run has sent leads to its target: the controller has cancelled its
     list for us, or it has another target since.
@@ -446,6 +448,8 @@ class MoveRecord:
     def _wait_again(self) -> None:
         """Restart the step: its copies are discarded, and the order of the replicas may have changed."""
         self.waits_unsent = self.is_list_cancelled
+        seen = () if self.observation is None else self.observation.replicas
+        self.cancelled_to = seen if set(seen) == set(self.step.original) else ()
         self._wait()
         self.copies = tuple(copy for copy in self.copies if copy.broker in self.step.original)
         self.was_cancelled = True
@@ -480,6 +484,7 @@ class MoveRecord:
         done, self.steps = self.steps[0], self.steps[1:]
         self._wait()
         self.was_cancelled = self.waits_unsent = False
+        self.cancelled_to = ()
         self.earlier_sent_ms, self.step_sent_ms = self.submitted_ms, None
         self.copies = tuple(_arrived(copy) if copy.broker in done.adding else copy for copy in self.copies)
         self.observation = replace(self.observation, placement=PlacementState.UNTOUCHED, copies=())
@@ -764,12 +769,16 @@ def _drifted(record: MoveRecord, observation: PartitionObservation, at_ms: int) 
 
 
 def _returned_to_plan(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
-    """Our own cancellation leaves another order; otherwise others changed it."""
-    return (_submit if record.was_cancelled else _drifted)(record, observation, at_ms)
+    return (_submit if _is_our_order(record, observation) else _drifted)(record, observation, at_ms)
 
 
 def _returned_unsent(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
-    return (_send_again if record.was_cancelled else _doubt)(record, observation, at_ms)
+    return (_send_again if _is_our_order(record, observation) else _doubt)(record, observation, at_ms)
+
+
+def _is_our_order(record: MoveRecord, observation: PartitionObservation) -> bool:
+    """True if our own cancellation left the replicas in this order; otherwise others changed it."""
+    return record.was_cancelled and record.cancelled_to in {(), observation.replicas}
 
 
 def _partly_untouched(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
