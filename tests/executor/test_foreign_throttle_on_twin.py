@@ -14,6 +14,7 @@ from kreassign.executor.events import (
     HoldRequested,
     MovesObserved,
     PlacementState,
+    ReleaseRequested,
     SubmissionIntended,
     ThrottleIntended,
     ThrottleRequested,
@@ -192,6 +193,32 @@ def test_a_list_that_somebody_makes_a_wildcard_is_theirs(rig: TwinRig) -> None:
     found = rig.run(rig.prepared({0: (2, 1)}, throttle=RATE // 4))
     assert rig.throttles == {"topic t follower.replication.throttled.replicas": "*"}
     assert (found.state, found.throttle_residue) == ("failed", ())
+
+
+@pytest.mark.parametrize("seconds", [5, 15], ids=["before its first entry", "with entries"])
+def test_a_run_goes_on_once_somebody_throttles_every_replica(rig: TwinRig, seconds: float) -> None:
+    """`*` throttles the replicas of the run, too, and Kafka refuses entries beside it."""
+    rig.end_within(600)
+    for name in TOPIC_THROTTLES:
+        rig.after(seconds, lambda name=name: change(rig, ConfigResource.topic("t"), name, "*"))
+    rig.ask_after(10, ReleaseRequested)
+    found = rig.run(rig.prepared(AWAY, pace=ONE_BY_ONE), lambda number: HoldRequested(0, number))
+    assert (rig.replicas, found.was_throttle_kept) == (AWAY, True)
+    assert rig.throttles == {f"topic t {name}": "*" for name in TOPIC_THROTTLES}
+    assert {one.split(":")[0] for one in told_of_throttle(found)} == {
+        "someone else changed a throttle during the run, and it was left so"
+    }
+
+
+def test_a_rate_from_before_the_run_that_is_removed_holds_it(rig: TwinRig) -> None:
+    """The run needs that very rate, so it has none to set: without it copies would not be throttled."""
+    change(rig, SENDER, LEADER_THROTTLED_RATE, str(RATE))
+    rig.after(5, lambda: change(rig, SENDER, LEADER_THROTTLED_RATE, None))
+    cancel_after(rig, 60)
+    found = rig.run(rig.prepared(AWAY, pace=ONE_BY_ONE))
+    assert sent_after(rig, 5) == []
+    assert any(f"{LEADER_THROTTLED_RATE} of broker 0 is not set" in one for one in told_of_throttle(found))
+    assert (found.was_throttle_kept, rig.throttles) == (False, {})
 
 
 def show_changes_late(rig: TwinRig) -> list[ConfigResource]:

@@ -106,14 +106,15 @@ class ConfigOverride:
         return frozenset().union(*map(items, self.possible_values)) - items(self.before)
 
     def is_in_force(self, value: str | None) -> bool:
-        """True if a setting with this value has our effect; for a list, if all our entries are in it.
+        """True if a setting with this value has our effect; for a list, if all our entries are in it, or `*`.
 
         If it is unknown whether our last value was written, this may be an earlier one of ours, too.
         """
         ours = (self.value, *self.unconfirmed)
         if not self.is_list:
             return value in ours
-        return any(items(one) - items(self.before) <= items(value) for one in ours)
+        present = items(value)
+        return EVERY_REPLICA in present or any(items(one) - items(self.before) <= present for one in ours)
 
     def is_ours(self, value: str | None) -> bool:
         """True if this value is, at least in part, one of ours to restore."""
@@ -122,9 +123,12 @@ class ConfigOverride:
         return EVERY_REPLICA not in items(value) - items(self.before) - self.our_items
 
     def wrote(self, value: str | None) -> bool:
-        """True if this value is the run's own: a rate that it set, or a list of entries of which it added some."""
+        """True if this value is the run's own: a rate that it set, or a list of entries of which it added some.
+
+        A rate that was there before is not, though the run has set the same.
+        """
         if not self.is_list:
-            return value is not None and value in self.possible_values
+            return value is not None and value in self.possible_values and value != self.before
         return bool(items(value) & self.our_items) and items(value) <= self.our_items | items(self.before)
 
     def is_restored(self, value: str | None) -> bool:

@@ -228,8 +228,7 @@ UNSURE = ConfigOverride(sending(1), "9", "6", ("5",))
     # An empty list is not yet one that was not there.
     (ALONE, "", "ours, without ours"),
     (ALONE, None, "ours, restored, without ours"),
-    (ALONE, "*", ""),
-    (ALONE, "*,0:3", "in force"),
+    (ALONE, "*", "in force"),
     (EMPTY, "", "ours, restored, without ours"),
     (EMPTY, "0:3", "in force, ours"),
     # Any value of ours is in force while nobody knows which was written, also without what was there before.
@@ -238,12 +237,11 @@ UNSURE = ConfigOverride(sending(1), "9", "6", ("5",))
     (BESIDE, "0:3,7:4", "in force, ours"),
     (BESIDE, "7:4", "ours, restored, without ours"),
     (BESIDE, "2:3", "ours, restored, without ours"),
-    (BESIDE, "*,7:4", ""),
+    (BESIDE, "*", "in force"),
     # A wildcard that was there before is nobody's change.
-    (UNDER_ALL, "*", "ours, restored, without ours"),
+    (UNDER_ALL, "*", "in force, ours, restored, without ours"),
     (UNDER_ALL, "*,0:3", "in force, ours"),
     (UNDER_ALL, "0:3", "in force, ours"),
-    (UNDER_ALL, "*,8:8", "ours, restored, without ours"),
     (UNSURE, "6", "in force, ours"),
     (UNSURE, "5", "in force, ours"),
     (UNSURE, "9", "restored, without ours"),

@@ -11,12 +11,14 @@ from dataclasses import dataclass
 
 from kreassign.errors import ClusterError, OutcomeUnknown, Rejected, Unreachable
 from kreassign.executor.cluster.port import ClusterPort, ConfigPort
-from kreassign.executor.cluster.readings import is_unknown_topic, live_of_two
+from kreassign.executor.cluster.readings import is_unknown_topic, live_of_two, settings_of_two
 from kreassign.executor.cluster.requests import read_copies
 from kreassign.executor.events import PlannedMove, Refusal, Unwritten
+from kreassign.executor.throttle_ledger import EVERY_REPLICA, items
 from kreassign.model import (
     Batch,
     ConfigChange,
+    ConfigOperation,
     ConfigResource,
     ResourceType,
     TopicPartition,
@@ -24,6 +26,7 @@ from kreassign.model import (
     error_codes,
 )
 from kreassign.model.authorization import error_text, is_for_cordon
+from kreassign.model.throttle import TOPIC_THROTTLES
 
 # Classify the error of a change: not made, not made for now, or unknown. Pure.
 
@@ -107,6 +110,7 @@ def change_configs(port: ClusterPort, controllers: ConfigPort | None, changes: C
         live = live_of_two(port) if brokers else frozenset()
         reachable = {one: changes[one] for one in changes if one not in brokers or brokers[one] in live}
         outcome = port.incremental_alter_configs(reachable, timeout_ms=CHANGE_TIMEOUT_MS)
+        outcome = _beside_wildcards(port, reachable, outcome)
         # A broker that died just now is listed as live until its session ends.
         live = live_of_two(port) if _silent(outcome, brokers) else live
     except ClusterError as error:
@@ -124,6 +128,37 @@ def change_configs(port: ClusterPort, controllers: ConfigPort | None, changes: C
         not any(is_final(error) for one, error in outcome.failed.items() if one not in down),
         any(map(_is_unanswered, (*outcome.failed.values(), *carried.failed.values()))),
     )
+
+
+def _beside_wildcards(
+    port: ClusterPort, changes: Changes, outcome: Batch[ConfigResource, None]
+) -> Batch[ConfigResource, None]:
+    """Repeat what was refused because a list has `*` by now, without the entries for it. Raises ClusterError.
+
+    `*` throttles every replica already. Kafka takes no entries beside it (INVALID_CONFIG), and refuses all that a
+    request changes of the topic.
+    """
+    refused = [
+        resource
+        for resource, error in outcome.failed.items()
+        if resource.type is ResourceType.TOPIC and error_codes.has_code(error, error_codes.INVALID_CONFIG)
+    ]
+    if not refused:
+        return outcome
+    known, absent, unknown = settings_of_two(port, refused, TOPIC_THROTTLES)
+    del absent, unknown  # Their refusal stands.
+    rest: dict[ConfigResource, list[ConfigChange]] = {}
+    for topic, entries in known.items():
+        covered = {name for name, entry in entries.items() if EVERY_REPLICA in items(entry.value)}
+        if covered:
+            rest[topic] = [
+                one for one in changes[topic] if one.operation is not ConfigOperation.APPEND or one.name not in covered
+            ]
+    left = {topic: some for topic, some in rest.items() if some}
+    again = port.incremental_alter_configs(left, timeout_ms=CHANGE_TIMEOUT_MS) if left else Batch({}, {})
+    made: dict[ConfigResource, None] = dict.fromkeys(rest.keys() - left.keys())
+    failed = {resource: error for resource, error in outcome.failed.items() if resource not in rest}
+    return Batch({**outcome.ok, **again.ok, **made}, {**failed, **again.failed})
 
 
 def _is_unanswered(error: ClusterError) -> bool:

@@ -166,7 +166,8 @@ def _set(run: Run) -> Next:
     }
     for key, value in (throttling.wanted_rates(run) | _adopted(run)).items():
         setting = throttle.of(key)
-        change = setting.change_to(value) if setting.doubt is None or setting.is_due else None
+        is_needed = throttling.is_limited(run, key)
+        change = setting.change_to(value, is_needed=is_needed) if setting.doubt is None or setting.is_due else None
         if change is not None:
             orders[key] = change
     throttle.is_asked_for, throttle.awaited = False, throttle.awaited - back

@@ -240,15 +240,17 @@ class Setting:
             return replace(self, found=self.original)
         return replace(self, found=present, original=None, adopted=None)
 
-    def change_to(self, value: str | None, *, again: bool = False) -> ConfigOverride | None:
+    def change_to(self, value: str | None, *, again: bool = False, is_needed: bool = False) -> ConfigOverride | None:
         """The change that gives it this value; None if it has that already, or was not found.
 
-        An open setting is changed `again` to the same value.
+        An open setting is changed `again` to the same value. One that `is_needed` is set though others had it so
+        before: only what the run has set is watched.
         """
         if self.found is None:
             return None
         if not self.is_open:
-            return None if value == self.found.value else ConfigOverride(self.key, self.found.value, value)
+            has_it = value == self.found.value and not is_needed
+            return None if has_it else ConfigOverride(self.key, self.found.value, value)
         if value == self.pending.value and not again:
             return None
         return ConfigOverride(self.key, self.found.value, value, self.pending.possible_values)

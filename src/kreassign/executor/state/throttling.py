@@ -60,10 +60,8 @@ def _slowed(
     run: Run, rates: Mapping[ConfigKey, str | None], percent: int, needed: Needs
 ) -> Iterator[tuple[ConfigKey, str]]:
     """Part of each rate of the run that copies have while clients suffer; brokers without a limit keep none."""
-    limits = run.control.rates
     for key, rate in rates.items():
-        is_ours = limits.of(key.broker) is not None or _follows_traffic(run, key)
-        if rate is not None and is_ours:
+        if rate is not None and is_limited(run, key):
             least = least_rate(needed[_way(key), key.broker or 0])
             yield key, str(_unless_near(run, key, slowed_rate(int(rate), percent, least)))
 
@@ -78,6 +76,11 @@ def _unless_near(run: Run, key: ConfigKey, bytes_per_s: int) -> int:
 
 def _way(key: ConfigKey) -> str:
     return SENDING if key.name == LEADER_THROTTLED_RATE else RECEIVING
+
+
+def is_limited(run: Run, key: ConfigKey) -> bool:
+    """True for a rate that the run sets: its broker has a limit."""
+    return key.broker is not None and (run.control.rates.of(key.broker) is not None or _follows_traffic(run, key))
 
 
 def follows_clients(run: Run) -> bool:
