@@ -311,15 +311,22 @@ class GuardInputs:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A guard is breached: what was seen, what to do, and what the run does about it."""
+    """A guard is breached: what was seen, what to do, and what the run does about it.
+
+    A hold that `is_partial` is for the moves that need what was seen; the others go on.
+    """
 
     guard: GuardName
     reaction: Reaction
     seen: str
     advice: str
+    is_partial: bool = False
 
     def __str__(self) -> str:
-        does = {Reaction.WARN: "", Reaction.HOLD: "; nothing new is started meanwhile"}
+        held = (
+            "moves that need it wait, and the others go on" if self.is_partial else "nothing new is started meanwhile"
+        )
+        does = {Reaction.WARN: "", Reaction.HOLD: f"; {held}"}
         return f"{self.guard}: {self.seen}{does.get(self.reaction, f'; the run does {self.reaction}')}. {self.advice}"
 
     @property
@@ -328,7 +335,7 @@ class Verdict:
         if self.reaction not in ENDS_RUN:
             return self
         advice = f"The run does {self.reaction} if a second look, at other brokers, shows the same. {self.advice}"
-        return replace(self, reaction=Reaction.HOLD, advice=advice)
+        return replace(self, reaction=Reaction.HOLD, advice=advice, is_partial=False)
 
     def is_harsher_than(self, earlier: Verdict) -> bool:
         """True for the same guard with a reaction that ends the run, where it held before."""
@@ -349,7 +356,10 @@ def evaluate(circumstances: GuardInputs, reactions: Mapping[GuardName, Reaction]
         for guard, check in GUARDS.items()
         if guard in reactions
         for verdict in (
-            *(Verdict(guard, reactions[guard], *sight) for sight in check(circumstances)),
+            *(
+                Verdict(guard, reactions[guard], *sight, is_partial=guard is GuardName.CORDONED)
+                for sight in check(circumstances)
+            ),
             *_unread_verdicts(guard, reactions[guard], circumstances.health.unread),
         )
     )

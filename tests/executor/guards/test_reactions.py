@@ -61,7 +61,7 @@ BREACHES: dict[GuardName, tuple[Health, CopyProgress]] = {
     GuardName.UNDER_REPLICATED: (Health(LIVE, under_replicated=Troubled.of([A0], Troubled())), ADVANCED),
     GuardName.BROKER: (Health((0, 2, 3, 4)), ADVANCED),
     GuardName.DISK: (Health(LIVE, log_dir_space=ROOM), ADVANCED),
-    GuardName.CORDONED: (Health(LIVE, cordoned=(2,)), ADVANCED),
+    GuardName.CORDONED: (Health(LIVE, cordoned=(4,)), ADVANCED),
     GuardName.FOREIGN_MOVE: (Health(LIVE, foreign_moves=(A0,)), ADVANCED),
     GuardName.STALL: (WELL, STOOD_STILL),
     GuardName.RATE: (WELL, FELL_BACK),

@@ -27,7 +27,7 @@ from kreassign.executor.events import (
     Unwritten,
     VerdictsRecorded,
 )
-from kreassign.executor.guards import GuardName, Health, LogDirSpace, Reaction, Verdict, guard_settings
+from kreassign.executor.guards import GuardName, Health, LogDirSpace, Reaction, Troubled, Verdict, guard_settings
 from kreassign.executor.state import WindDown
 from kreassign.executor.state.admission import CHECK_EVERY_MS, FRESH_MS
 from kreassign.executor.throttle_ledger import ConfigValue
@@ -40,8 +40,10 @@ from tests.executor.state.played import FOLLOWER_3, LEADER_0, MOVING, UNTOUCHED,
 WELL = Health(LIVE)
 WITHOUT_2 = Health((0, 1, 3, 4))
 ABSENT = Health((0, 1, 4))
-BARRED = Health(LIVE, cordoned=(2,))
+BARRED = Health(LIVE, cordoned=(2, 3))
 CORDONED = {GuardName.CORDONED: Reaction.HOLD}
+LEADERLESS = Health(LIVE, offline=Troubled.of([A0], Troubled()))
+OFFLINE = {GuardName.OFFLINE: Reaction.HOLD}
 ODD = ConfigValue(LEADER_0, "5")
 
 
@@ -57,8 +59,8 @@ def recorded(run: Played) -> Played:
 
 
 @pytest.mark.parametrize(("run", "since_ms", "decided"), [
-    (watched(UNTOUCHED, BARRED).settle(), FRESH_MS, "check health"),
-    (watched(UNTOUCHED, BARRED).settle(), FRESH_MS - 1, "wait"),
+    (watched(UNTOUCHED, LEADERLESS, guards=OFFLINE).settle(), FRESH_MS, "check health"),
+    (watched(UNTOUCHED, LEADERLESS, guards=OFFLINE).settle(), FRESH_MS - 1, "wait"),
     (watched(MOVING), CHECK_EVERY_MS, "check health"),
     (watched(MOVING), CHECK_EVERY_MS - 1, "wait"),
 ], ids=["before a start", "fresh", "in flight", "recent"])  # fmt: skip
@@ -90,11 +92,12 @@ def test_a_breach_holds_what_is_not_begun_until_it_is_over() -> None:
     run = watched(UNTOUCHED, BARRED).settle()
     assert run.decided == "wait"
     assert run.problems[0].startswith("cordoned: broker 2 shall get copies, but is in maintenance")
-    again = run.copy().on(MovesObserved(20_000, ()), HealthObserved(20_000, BARRED))
+    again = run.copy().on(MovesObserved(40_000, ()), HealthObserved(40_000, BARRED))
     assert again.decided == "wait"
-    over = run.on(MovesObserved(20_000, ()), HealthObserved(20_000, WELL))
-    assert (over.decided, over.go("").decided) == ("record ", "submit a-0 a-1")
-    assert over.problems[0].startswith("cordoned (over, from 00:00:01 to 00:00:20 UTC): broker 2 shall get copies")
+    over = run.on(MovesObserved(40_000, ()), HealthObserved(40_000, WELL))
+    assert (over.decided, over.go("").decided) == ("record ", "wait")
+    assert over.on(MovesObserved(41_000, ())).decided == "submit a-0 a-1"
+    assert over.problems[0].startswith("cordoned (over, from 00:00:01 to 00:00:40 UTC): broker 2 shall get copies")
 
 
 HOLD, WARN = (Verdict(GuardName.DISK, one, "full", "make room") for one in (Reaction.HOLD, Reaction.WARN))
@@ -110,7 +113,8 @@ BROKER = Verdict(GuardName.BROKER, Reaction.WARN, "gone", "start it")
 def test_a_guard_warns_holds_cancels_or_rolls_back(
     reaction: Reaction, wind_down: WindDown | None, wants_rollback: bool, decided: str
 ) -> None:
-    run = watched(UNTOUCHED, BARRED).on(VerdictsRecorded(1_000, (BROKER, replace(HOLD, reaction=reaction))))
+    run = watched(UNTOUCHED, LEADERLESS, guards=OFFLINE)
+    run.on(VerdictsRecorded(1_000, (BROKER, replace(HOLD, reaction=reaction))))
     assert run.decided == decided
     assert (run.view.control.wind_down, run.view.control.wants_rollback) == (wind_down, wants_rollback)
     if wind_down is not None:
@@ -121,7 +125,7 @@ def test_a_guard_warns_holds_cancels_or_rolls_back(
 
 def test_other_figures_of_the_same_guards_are_no_news() -> None:
     fill = {GuardName.BROKER: Reaction.WARN, GuardName.CORDONED: Reaction.WARN}
-    run = watched(MOVING, BARRED, guards=fill).settle()
+    run = watched(MOVING, Health(LIVE, cordoned=(2,)), guards=fill).settle()
     for at_ms, health, decided in (
         (40_000, Health(LIVE, cordoned=(3,)), "wait"),
         (80_000, Health((0, 1, 2, 3), cordoned=(2,)), "record broker cordoned"),

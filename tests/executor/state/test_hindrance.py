@@ -19,11 +19,11 @@ from kreassign.executor.events import (
     ThrottleSet,
     VerdictsRecorded,
 )
-from kreassign.executor.guards import GuardName, Health, LogDirSpace, Reaction, Verdict
+from kreassign.executor.guards import GuardName, Health, LogDirSpace, Reaction, Troubled, Verdict
 from kreassign.executor.throttle_ledger import ConfigValue
 from kreassign.model import NO_LEADER, ConfigResource
 from kreassign.model.pace import Pace, PaceChange, Schedule, Window
-from tests.executor.run_events import LISTED, LISTS, LIVE, MOVES, PREPARED, SUBMITTED, look, seen
+from tests.executor.run_events import A0, LISTED, LISTS, LIVE, MOVES, PREPARED, SUBMITTED, look, seen
 from tests.executor.state.played import LEADER_0, MOVING, UNTOUCHED, Played, begun, guarded
 
 NOON_MS = 12 * 3_600_000
@@ -41,9 +41,15 @@ NOT_SET = ThrottleSet(4_000, ("no",), failed=(ConfigResource.topic("a"), ConfigR
 
 def said(*guards: tuple[GuardName, Reaction]) -> Played:
     """A run of which these guards say something."""
-    run = Played(begun(throttle=None, guards={GuardName.CORDONED: Reaction.HOLD}), look(1_000, UNTOUCHED))
-    run.on(HealthObserved(1_000, Health(LIVE, cordoned=(2,))))
+    run = Played(begun(throttle=None, guards={GuardName.OFFLINE: Reaction.HOLD}), look(1_000, UNTOUCHED))
+    run.on(HealthObserved(1_000, Health(LIVE, offline=Troubled.of([A0], Troubled()))))
     return run.on(VerdictsRecorded(1_000, tuple(Verdict(*one, "seen", "advice") for one in guards)))
+
+
+def closed() -> Played:
+    """A run one of whose two destinations is cordoned."""
+    run = Played(begun(throttle=None, guards={GuardName.CORDONED: Reaction.HOLD}), look(1_000, UNTOUCHED))
+    return run.on(HealthObserved(1_000, Health(LIVE, cordoned=(2,)))).go("submit")
 
 
 def doubting(reaction: Reaction = Reaction.HOLD) -> Played:
@@ -73,6 +79,7 @@ DUE, UNSET = ("nothing is started before its throttle is set again",
     (Played(*LISTED, HELD), ON_HOLD),
     (said(DISK, (GuardName.BROKER, Reaction.WARN), STALL, DISK),
      "nothing is started while these guards hold it: disk, stall"),
+    (closed(), "broker 2 is closed to copies, and 1 move to it waits for it"),
     (Played(*LISTED, NIGHT), CLOSED),
     (doubting(), DOUBT),
     (doubting().go("check all").on(replace(ODD_ONCE, at_ms=10_000)), f"somebody else changed its throttle: {ODD}"),

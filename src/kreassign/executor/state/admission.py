@@ -195,6 +195,9 @@ def judge(run: Run, starting: Names, event: HealthObserved) -> tuple[Names, tupl
     read = dict.fromkeys((*watched, *(present.key for present in health.foreign_configs)))
     throttling.take_in_check(run, event.at_ms, read, health.foreign_configs, health.unread_configs)
     _note_absences(run, event.at_ms, (destinations | watch.replaced).difference(health.live))
+    holds = run.identity.reactions.get(guards.GuardName.CORDONED) is guards.Reaction.HOLD
+    watch.closed = frozenset(health.cordoned) if holds else frozenset()
+    watch.refused = frozenset(health.refused) if holds else frozenset()
     starting = tuple(name for name in starting if not _waits_for_broker(run, run.moves.records[name]))
     is_holding = run.identity.reactions.get(guards.GuardName.CLIENTS, guards.Reaction.WARN) is not guards.Reaction.WARN
     run.clients = run.clients.after(health.clients, event.at_ms, is_holding=is_holding)
@@ -262,7 +265,16 @@ def take_in_verdicts(run: Run, event: VerdictsRecorded) -> None:
 
 def is_held_by_guards(run: Run) -> bool:
     """True if no new move may be started now."""
-    return run.control.is_held or any(verdict.reaction is guards.Reaction.HOLD for verdict in run.health.verdicts)
+    return run.control.is_held or bool(holding_guards(run))
+
+
+def holding_guards(run: Run) -> tuple[guards.GuardName, ...]:
+    """Guards that let no move start; one that holds single moves only where no other move waits."""
+    holding = [verdict for verdict in run.health.verdicts if verdict.reaction is guards.Reaction.HOLD]
+    goes_on = all(verdict.is_partial for verdict in holding) and any(
+        not _awaited(run, move) for move in (run.moves.index.queue.moves if holding else ())
+    )
+    return () if goes_on else tuple(dict.fromkeys(verdict.guard for verdict in holding))
 
 
 def lost_after_ms(run: Run) -> int | None:
@@ -277,16 +289,32 @@ def away_text(run: Run, brokers: Collection[int]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ReachableBrokers:
-    """Admits no move to a broker that is down: it would only wait there, and count as in flight."""
+class OpenBrokers:
+    """Admits no move to a broker that is down, where it would wait and count as in flight, or that takes no copies."""
 
     depends_on_size: ClassVar = False
-    down: frozenset[int]
+    away: frozenset[int]
 
     def refuses(self, move: PacedMove) -> str | None:
-        """Name the broker that is down, or None."""
-        away = sorted(self.down.intersection(_destinations(move)))
-        return f"broker {away[0]} is down" if away else None
+        """Name the broker that the move waits for, or None."""
+        away = sorted(self.away.intersection(_destinations(move)))
+        return f"broker {away[0]} is down, or takes no copies" if away else None
+
+    def promise(self, move: PacedMove) -> None:
+        """Use up nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class TakenLists:
+    """Admits no list with a broker for which Kafka refuses it."""
+
+    depends_on_size: ClassVar = True  # a move between the same ends may keep other replicas
+    run: Run
+
+    def refuses(self, move: PacedMove) -> str | None:
+        """Name the broker in the list, or None."""
+        named = sorted(_refused(self.run, move))
+        return f"broker {named[0]} may be in no changed list" if named else None
 
     def promise(self, move: PacedMove) -> None:
         """Use up nothing."""
@@ -296,20 +324,26 @@ def _destinations(move: PacedMove) -> tuple[int, ...]:
     return (*move.destinations, *move.rearranging)
 
 
+def _awaited(run: Run, move: PacedMove) -> frozenset[int]:
+    """Brokers for which a move waits that is not sent yet."""
+    return (run.health.down | run.health.closed).intersection(_destinations(move)) | _refused(run, move)
+
+
+def _refused(run: Run, move: PacedMove) -> frozenset[int]:
+    step = run.moves.records[move.topic_partition].step
+    return run.health.refused.intersection(step.target if step.target != step.original else ())
+
+
 def _waits_for_broker(run: Run, record: MoveRecord) -> bool:
-    """True if the move is not to be started, because a destination is down; one that was sent is sent again."""
-    down = run.health.down.intersection(_destinations(candidate(record)))
-    return record.status is not MoveStatus.SENT and bool(down)
+    """True if the move is not to be started, because of a broker that it needs; one that was sent is sent again."""
+    return record.status is not MoveStatus.SENT and bool(_awaited(run, candidate(record)))
 
 
 def waiting_for_brokers(run: Run) -> dict[int, int]:
-    """Destinations that are down, and how many moves wait to be started to each."""
-    waits = Counter(
-        broker
-        for move in (run.moves.index.queue.moves if run.health.down else ())
-        for broker in run.health.down.intersection(_destinations(move))
-    )
-    return dict(sorted(waits.items()))
+    """Brokers that are down, or take no copies, and how many moves wait for each."""
+    health = run.health
+    waiting = run.moves.index.queue.moves if health.down or health.closed or health.refused else ()
+    return dict(sorted(Counter(broker for move in waiting for broker in _awaited(run, move)).items()))
 
 
 def _note_absences(run: Run, at_ms: int, absent: set[int]) -> None:

@@ -378,6 +378,10 @@ class HealthWatch:
     """Destinations that have been down for so long that nothing more is copied to them."""
     down: frozenset[int] = frozenset()
     """Destinations that were down at the last check: nothing is started to them."""
+    closed: frozenset[int] = frozenset()
+    """Brokers that the guard `cordoned` named at the last check, if it holds: nothing is copied to them."""
+    refused: frozenset[int] = frozenset()
+    """Those of them, and others, that Kafka takes in no changed list."""
     replaced: frozenset[int] = frozenset()
     """Brokers whose moves were planned again: the run goes on without them whenever they are down."""
     disk_budget: DiskBudget = field(default_factory=lambda: DiskBudget({}))

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
 
 from kreassign.executor.client_guard import ClientGuard
-from kreassign.executor.guards import NAMED, GuardName, Reaction, Verdict
+from kreassign.executor.guards import NAMED, GuardName, Verdict
 from kreassign.executor.scheduling.limits import Endpoint
 from kreassign.executor.state import admission, throttling
 from kreassign.executor.state.move import MoveRecord
@@ -29,7 +29,7 @@ from kreassign.model.throttle import WHOLE, ThrottleRates
 def _reasons(run: Run, at_ms: int) -> Iterator[str]:
     if run.control.is_held:
         yield _paused(run)
-    if guards := dict.fromkeys(one.guard for one in run.health.verdicts if one.reaction is Reaction.HOLD):
+    if guards := admission.holding_guards(run):
         yield f"nothing is started while these guards hold it: {', '.join(guards)}"
     if (closed := admission.closed_window(run, at_ms)) is not None:
         yield closed
@@ -37,7 +37,8 @@ def _reasons(run: Run, at_ms: int) -> Iterator[str]:
     if run.health.stuck:
         yield f"disks have no space for {admission.any_of(len(run.health.stuck))}"
     for broker, count in admission.waiting_for_brokers(run).items():
-        yield f"broker {broker} is down, and {counted(count, 'move')} to it {'waits' if count == 1 else 'wait'} for it"
+        state = "down" if broker in run.health.down else "closed to copies"
+        yield f"broker {broker} is {state}, and {counted(count, 'move')} to it {'waits' if count == 1 else 'wait'} for it"
     for reason, names in by_reason(_waits(run)).items():
         yield each_partition(names, NAMED, reason)
 
@@ -340,7 +341,7 @@ class RunView:
     @property
     def why_held(self) -> str | None:
         """Why an operator or guards let no move start in a run that is not at rest; None if none does."""
-        guards = dict.fromkeys(one.guard.value for one in self.verdicts if one.reaction is Reaction.HOLD)
+        guards = admission.holding_guards(self._run)
         if self.phase in AT_REST or not (self.control.is_held or guards):
             return None
         paused = [_paused(self._run)] if self.control.is_held else []
