@@ -27,7 +27,16 @@ from kreassign.executor.events import (
     Unwritten,
     VerdictsRecorded,
 )
-from kreassign.executor.guards import GuardName, Health, LogDirSpace, Reaction, Troubled, Verdict, guard_settings
+from kreassign.executor.guards import (
+    GuardName,
+    Health,
+    LogDirSpace,
+    Reaction,
+    Troubled,
+    Unread,
+    Verdict,
+    guard_settings,
+)
 from kreassign.executor.state import WindDown
 from kreassign.executor.state.admission import CHECK_EVERY_MS, FRESH_MS
 from kreassign.executor.throttle_ledger import ConfigValue
@@ -98,6 +107,14 @@ def test_a_breach_holds_what_is_not_begun_until_it_is_over() -> None:
     assert (over.decided, over.go("").decided) == ("record ", "wait")
     assert over.on(MovesObserved(41_000, ())).decided == "submit a-0 a-1"
     assert over.problems[0].startswith("cordoned (over, from 00:00:01 to 00:00:40 UTC): broker 2 shall get copies")
+
+
+def test_unread_maintenance_holds_moves_that_a_cordon_did_not() -> None:
+    unread = Health(LIVE, unread=(Unread(GuardName.CORDONED, "which brokers are in maintenance", "no answer"),))
+    run = watched(UNTOUCHED, Health(LIVE, cordoned=(2,))).settle()
+    assert run.view.why_held == "these guards hold it: cordoned"  # The other move is in flight.
+    run.on(MovesObserved(40_000, ()), HealthObserved(40_000, unread))
+    assert run.decided == "record cordoned"
 
 
 HOLD, WARN = (Verdict(GuardName.DISK, one, "full", "make room") for one in (Reaction.HOLD, Reaction.WARN))

@@ -232,8 +232,11 @@ def _to_be_named(run: Run) -> set[int]:
 
 
 def are_news(run: Run, verdicts: tuple[guards.Verdict, ...]) -> bool:
-    """True if guards or reactions differ from before; other figures of the same guard are no news."""
-    return [(one.guard, one.reaction) for one in verdicts] != [(one.guard, one.reaction) for one in run.health.verdicts]
+    """True if guards, or what is done, differ from before; other figures of the same guard are no news."""
+    before, now = (
+        [(one.guard, one.reaction, one.is_partial) for one in some] for some in (run.health.verdicts, verdicts)
+    )
+    return now != before
 
 
 def take_in_verdicts(run: Run, event: VerdictsRecorded) -> None:

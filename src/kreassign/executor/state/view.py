@@ -38,7 +38,8 @@ def _reasons(run: Run, at_ms: int) -> Iterator[str]:
         yield f"disks have no space for {admission.any_of(len(run.health.stuck))}"
     for broker, count in admission.waiting_for_brokers(run).items():
         state = "down" if broker in run.health.down else "closed to copies"
-        yield f"broker {broker} is {state}, and {counted(count, 'move')} to it {'waits' if count == 1 else 'wait'} for it"
+        moves = f"{counted(count, 'move')} to it {'waits' if count == 1 else 'wait'}"
+        yield f"broker {broker} is {state}, and {moves} for it"
     for reason, names in by_reason(_waits(run)).items():
         yield each_partition(names, NAMED, reason)
 
