@@ -292,6 +292,7 @@ class GuardInputs:
     """Input of the guards: this inspection, the first one of the run, the moves in flight, the time.
 
     `incoming_bytes` is what is still to come in, by destination broker, for moves in flight or about to start;
+    `incoming_by_log_dir` that of moves in flight into known directories;
     `disk_reserve` is the share of every log directory that must stay free; `our_configs` are the values that the run
     gave to its throttle settings; `named_log_dirs` are the only directories where copies arrive on their brokers; on
     other brokers Kafka chooses. `to_be_named` are the brokers in lists that are still to be sent.
@@ -303,6 +304,7 @@ class GuardInputs:
     destinations: tuple[int, ...]
     at_ms: int
     incoming_bytes: Mapping[int, int] = field(default_factory=dict)
+    incoming_by_log_dir: Mapping[tuple[int, str], int] = field(default_factory=dict)
     disk_reserve: float = RESERVE
     our_configs: Mapping[ConfigKey, str | None] = field(default_factory=dict)
     named_log_dirs: Mapping[int, Collection[str]] = field(default_factory=dict)
@@ -419,6 +421,9 @@ def _bytes(amount: float) -> str:
     return format_amount(amount, "B")
 
 
+_FREE_OR_CANCEL = "Free space there, or cancel what moves to it with `kreassign cancel`"
+
+
 def _disk(now: GuardInputs) -> Iterator[Breach]:
     named = now.named_log_dirs
     filled = [space for space in now.health.log_dir_space if space.path in named.get(space.broker, {space.path})]
@@ -426,16 +431,23 @@ def _disk(now: GuardInputs) -> Iterator[Breach]:
         if space.broker in now.destinations and space.usable_bytes < now.disk_reserve * space.total_bytes:
             share = f"{_bytes(space.usable_bytes)} of {_bytes(space.total_bytes)}"
             seen = f"{space.path} of broker {space.broker} has {share} left"
-            yield seen, "Free space there, or cancel what moves to it with `kreassign cancel`"
+            yield seen, _FREE_OR_CANCEL
     for broker, incoming in now.incoming_bytes.items():
-        spaces = [one for one, *_ in disks_of_brokers(space for space in filled if space.broker == broker)]
-        left = sum(max(0, int(space.usable_bytes - now.disk_reserve * space.total_bytes)) for space in spaces)
-        if spaces and incoming > left:
+        disks = [*disks_of_brokers(space for space in filled if space.broker == broker)]
+        lefts = [max(0, int(one.usable_bytes - now.disk_reserve * one.total_bytes)) for one, *_ in disks]
+        left = sum(lefts)
+        if disks and incoming > left:
             seen = f"broker {broker} has {_bytes(left)} left above the reserve in its log directories, "
             yield (
                 f"{seen}and {_bytes(incoming)} are to come in",
                 "Free space there, or plan less for it: a full log directory goes offline with all its copies",
             )
+            continue
+        for disk, left_there in zip(disks, lefts, strict=True):
+            coming = sum(now.incoming_by_log_dir.get((broker, one.path), 0) for one in disk)
+            if coming > left_there:
+                seen = f"{disk[0].path} of broker {broker} has {_bytes(left_there)} left above the reserve, "
+                yield f"{seen}and {_bytes(coming)} are to come into it", f"{_FREE_OR_CANCEL}: a full one goes offline"
 
 
 def _cordoned(now: GuardInputs) -> Iterator[Breach]:

@@ -68,6 +68,21 @@ SHARED = replace(ON_ONE_DISK, log_dir_space=tuple(replace(one, replica_count=1) 
 TO_B = replace(IN_B, topic_partition=A1)
 
 
+@pytest.mark.parametrize(("left_in_a", "decided"), [(999, "record disk"), (1_000, "wait")])
+def test_a_copy_that_its_directory_has_no_room_for_any_more_is_told(left_in_a: int, decided: str) -> None:
+    """Others write into that directory meanwhile; the other one of its broker is empty."""
+    rooms = [LogDirSpace(2, "/a", 10_000, 5_000, 1), LogDirSpace(2, "/b", 30_000, 30_000, 1)]
+    run = inspected(Health(LIVE, log_dir_space=tuple(rooms)), TWO[0]).go("wait")
+    rooms[0] = replace(rooms[0], usable_bytes=left_in_a, arriving=(A0,))
+    run.on(
+        MovesObserved(40_000, (seen(TWO[0], MOVING),)), HealthObserved(40_000, Health(LIVE, log_dir_space=tuple(rooms)))
+    )
+    assert run.decided == decided
+    if decided != "wait":
+        (problem,) = run.go("").problems
+        assert problem.startswith("disk: /a of broker 2 has 999 B left above the reserve, and 1 kB are to come into it")
+
+
 def holding(*counts: int | None) -> Health:
     """Usage with so many replicas in the directories of broker 2."""
     spaces = zip(ROOMS.log_dir_space, (*counts, None), strict=True)

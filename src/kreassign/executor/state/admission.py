@@ -19,7 +19,15 @@ from kreassign.executor.scheduling.queue import NextMoves
 from kreassign.executor.state import throttling
 from kreassign.executor.state.move import MoveRecord
 from kreassign.executor.state.phases import Names
-from kreassign.executor.state.run import GuardBreach, Run, WindDown, candidate, left_by_destination, left_of
+from kreassign.executor.state.run import (
+    GuardBreach,
+    Run,
+    WindDown,
+    candidate,
+    left_by_destination,
+    left_by_log_dir,
+    left_of,
+)
 from kreassign.model import NO_LEADER, TopicPartition, TopicPartitionReplica
 from kreassign.model.cluster import named_brokers
 from kreassign.model.disks import disks_of_brokers
@@ -53,8 +61,7 @@ def take_stock(run: Run, starting: Names, health: guards.Health) -> tuple[Names,
         copying,
         run.control.rates.slowest_bytes_per_s,
         replica_counts={(one.broker, one.path): one.replica_count for one in spaces if not one.is_cordoned},
-        places=arrived
-        | {TopicPartitionReplica(one.broker, *name): one.path for one in spaces for name in one.arriving},
+        places=arrived | _places(spaces),
         shared=dict(_shared(spaces)),
         leaving=Counter(
             (one.broker, one.path)
@@ -65,6 +72,11 @@ def take_stock(run: Run, starting: Names, health: guards.Health) -> tuple[Names,
     )
     starting = tuple(_admitted(run, starting))
     return starting, starting if starting or run.moves.in_flight else wanted
+
+
+def _places(spaces: Iterable[guards.LogDirSpace]) -> dict[TopicPartitionReplica, str]:
+    """Directories of the copies of this run, where known."""
+    return {TopicPartitionReplica(one.broker, *name): one.path for one in spaces for name in one.arriving}
 
 
 def _leaves(run: Run, name: TopicPartition, broker: int, path: str) -> bool:
@@ -210,6 +222,7 @@ def judge(run: Run, starting: Names, event: HealthObserved) -> tuple[Names, tupl
         destinations=tuple(sorted(destinations)),
         at_ms=event.at_ms,
         incoming_bytes=left_by_destination((*run.moves.in_flight, *(run.moves.records[name] for name in wanted))),
+        incoming_by_log_dir=left_by_log_dir(run.moves.in_flight, _places(health.log_dir_space)),
         disk_reserve=run.control.pace.disk_reserve,
         our_configs={one.key: one.override.value for one in run.throttle.settings.values() if one.override},
         named_log_dirs=run.moves.index.named_log_dirs,

@@ -17,13 +17,20 @@ from kreassign.executor.client_guard import ClientWatch
 from kreassign.executor.events import CallFailed, Event, is_answer
 from kreassign.executor.guards import NAMED, GuardName, Health, Reaction, Verdict
 from kreassign.executor.instructions import Instruction
-from kreassign.executor.scheduling.limits import DiskBudget, PacedMove, Saturation, SaturationThreshold, named_log_dirs
+from kreassign.executor.scheduling.limits import (
+    DiskBudget,
+    LogDirKey,
+    PacedMove,
+    Saturation,
+    SaturationThreshold,
+    named_log_dirs,
+)
 from kreassign.executor.scheduling.queue import Queue
 from kreassign.executor.state.move import MoveRecord, NextAction
 from kreassign.executor.state.phases import New, RunState
 from kreassign.executor.state.setting import ThrottleLedger
 from kreassign.executor.throttle_rates import BrokerTraffic
-from kreassign.model import TopicPartition
+from kreassign.model import TopicPartition, TopicPartitionReplica
 from kreassign.model.pace import NO_LIMITS, Pace
 from kreassign.model.run import ACTIVE, IN_FLIGHT, MoveStatus, Operator
 from kreassign.model.text import each_partition
@@ -117,6 +124,18 @@ def left_by_destination(records: Iterable[MoveRecord]) -> dict[int, int]:
     left: Counter[int] = Counter()
     for record in records:
         left.update(record.left_bytes)
+    return dict(left)
+
+
+def left_by_log_dir(records: Iterable[MoveRecord], places: Mapping[TopicPartitionReplica, str]) -> dict[LogDirKey, int]:
+    """Bytes still to come in, by log directory, for the copies of these moves that are in one, or go to a named one."""
+    left: Counter[LogDirKey] = Counter()
+    for record in records:
+        named = {target.broker: target.path for target in record.step.log_dirs}
+        for broker, size_bytes in record.left_bytes.items():
+            path = named.get(broker) or places.get(TopicPartitionReplica(broker, *record.name))
+            if path is not None:
+                left[broker, path] += size_bytes
     return dict(left)
 
 
