@@ -11,15 +11,8 @@ import pytest
 
 from kreassign.executor.events import CopyProgress, PartitionObservation, PlacementState, PlannedMove
 from kreassign.executor.state.attempts import LAST_WORD_MS, PATIENCE_MS, Attempts, delay_ms
-from kreassign.executor.state.move import (
-    DOUBT_MS,
-    PACE_MS,
-    CopyPace,
-    MoveRecord,
-    NextAction,
-    Replan,
-    conclude,
-)
+from kreassign.executor.state.move import PACE_MS, CopyPace, MoveRecord, NextAction, Replan
+from kreassign.executor.state.move_rules import DOUBT_MS, conclude
 from kreassign.executor.state.steps import move_steps
 from kreassign.executor.throttle_rates import CopiedPartition
 from kreassign.model import NO_LEADER, TopicPartition

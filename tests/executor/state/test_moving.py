@@ -34,7 +34,7 @@ from kreassign.executor.guards import GuardName, Health, Reaction
 from kreassign.executor.instructions import CheckHealth, ObserveMoves, ProducerGuard, SubmitMoves
 from kreassign.executor.state.admission import FRESH_MS
 from kreassign.executor.state.attempts import delay_ms
-from kreassign.executor.state.move import DOUBT_MS
+from kreassign.executor.state.move_rules import DOUBT_MS
 from kreassign.executor.state.moving import CHECKED_AT_ONCE, OUT_OF_REACH_MS, UNSET_PATIENCE_MS
 from kreassign.executor.throttle_ledger import ConfigValue
 from kreassign.model import NO_LEADER, ConfigResource, TopicPartition, TopicPartitionReplica

@@ -2,7 +2,7 @@
 
 The table from (state, event) to the handler joins the rows of each handler module; states only lead to later states,
 so those modules import each other in one direction. Clocks, sockets and files are elsewhere, as are the states of a
-single move (`move.py`) and of a single setting of the throttle (`setting.py`).
+single move (`move.py`, `move_rules.py`) and of a single setting of the throttle (`setting.py`).
 
 A run follows from its events alone, so replaying a journal gives the same run, and `RunResumed` is one more row of the
 table. A setting is to be restored from the moment `ThrottleIntended` is written until the value before it was **read

@@ -9,7 +9,7 @@ replicas are changed first: a move is never started before its throttle is in fo
 is never slowed.
 
 A single answer that is lost, missing, or a refusal for now decides nothing: the move is observed and sent again, with
-growing pauses (`move.py`), and stays in flight, with its throttle, until the cluster shows that it had no effect.
+growing pauses (`move_rules.py`), and stays in flight, with its throttle, until the cluster shows that it had no effect.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from kreassign.executor.scheduling.limits import InFlight
 from kreassign.executor.scheduling.queue import PriorityMerge, add_left, choose_from, ranking
 from kreassign.executor.state import admission, finishing, phases, throttling
 from kreassign.executor.state.attempts import LEAST_ATTEMPTS
-from kreassign.executor.state.move import MoveRecord, NextAction, conclude
+from kreassign.executor.state.move import MoveRecord, NextAction
+from kreassign.executor.state.move_rules import conclude
 from kreassign.executor.state.run import Next, Rows, Run, WindDown, candidate, row
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.authorization import is_of_permission
