@@ -200,7 +200,7 @@ def wanted_rates(before: Mapping[ConfigKey, str | None], rates: throttle.Throttl
 def wanted_lists(moves: Flows, before: Mapping[ConfigKey, str | None]) -> dict[ConfigKey, str | None]:
     """Wanted values of the lists among these settings while these flows are in progress.
 
-    Replicas that were listed before stay listed, also by the wildcard.
+    Replicas that were listed before stay listed, also by `*`: our entries are wanted beside it, should it be removed.
     """
     pairs = _lists_by_key(moves)
     lists = {key: value for key, value in before.items() if key.name in throttle.TOPIC_THROTTLES}
@@ -295,7 +295,7 @@ def _with_listed(present: str | None, pairs: str) -> str:
     if present is None:
         return pairs
     already, wanted = items(present), items(pairs)
-    return present if EVERY_REPLICA in already or wanted <= already else ",".join(sorted(already | wanted))
+    return present if wanted <= already else ",".join(sorted(already | wanted))
 
 
 def _shown(value: str | None) -> str:

@@ -69,7 +69,7 @@ def test_only_the_replicas_that_move_are_listed_sorted_as_text() -> None:
 
 
 @pytest.mark.parametrize(("before", "wanted"), [
-    ("7:4, 0:3", "7:4, 0:3"), (" 0:3", " 0:3"), ("*", "*"), ("7:4", "0:3,7:4"), ("", "0:3"),
+    ("7:4, 0:3", "7:4, 0:3"), (" 0:3", " 0:3"), ("*", "*,0:3"), ("7:4", "0:3,7:4"), ("", "0:3"),
 ])  # fmt: skip
 def test_a_list_of_others_is_extended_unless_it_names_our_replicas(before: str, wanted: str) -> None:
     assert wanted_lists(MOVE, {FOLLOWERS: before}) == {FOLLOWERS: wanted}

@@ -224,7 +224,7 @@ def judge(run: Run, starting: Names, event: HealthObserved) -> tuple[Names, tupl
         incoming_bytes=left_by_destination((*run.moves.in_flight, *(run.moves.records[name] for name in wanted))),
         incoming_by_log_dir=left_by_log_dir(run.moves.in_flight, _places(health.log_dir_space)),
         disk_reserve=run.control.pace.disk_reserve,
-        our_configs={one.key: one.override.value for one in run.throttle.settings.values() if one.override},
+        our_configs={key: override.value for key, override in run.throttle.pending.items()},
         named_log_dirs=run.moves.index.named_log_dirs,
         to_be_named=_to_be_named(run) if health.refused else (),
     )
