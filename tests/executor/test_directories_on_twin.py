@@ -105,6 +105,20 @@ def test_moves_between_brokers_and_between_directories_are_made_in_one_run(rig: 
     assert [move.bytes_copied // RATE for move in found.moves] == [10, 10, 20]
 
 
+@pytest.mark.parametrize("seconds", [0, 60], ids=["on its way", "there"])
+def test_a_copy_that_others_put_elsewhere_meanwhile_stays_there(rig: TwinRig, seconds: float) -> None:
+    """The plan names the directory that it was in, which may be the one that is filling up."""
+    wishes = {0: ((2, 1), ("any", where(rig, 0)[1] or "")), 1: ((0, 1), (other(rig, 1, 0), "any"))}
+    begin, away = started(rig, wishes), other(rig, 0, 1)
+    rig.client.alter_replica_log_dirs({TopicPartitionReplica(1, *tp(0)): away}).raise_if_any()
+    rig.transport.sleep(seconds)
+    found = rig.run(begin)
+    assert [move.status for move in found.moves] == ["failed", "complete"]
+    assert (found.moves[0].problem or "").startswith("its copy on broker 1 was put into another directory since")
+    rig.transport.sleep(60)
+    assert (rig.replicas[0], where(rig, 0)[1]) == (HOME[0], away)
+
+
 def test_copies_between_directories_are_throttled_with_a_rate_of_their_own(rig: TwinRig) -> None:
     during: list[dict[str, str]] = []
     rig.after(3, lambda: during.append(rig.throttles))

@@ -115,7 +115,8 @@ class PartitionObservation:
     `misplaced` are brokers whose copy is not in the log directory that the plan names; `offline` those that get a copy
     and cannot go on, because they are down or the log directory of their copy is offline. `size_bytes` is that of one
     copy now, where a move waits and the size is no longer what was known. `rearranging` are brokers that copy into the
-    directory that the plan names, or are up and did not say.
+    directory that the plan names, or are up and did not say; `elsewhere` those whose copy others have put, or are
+    putting, into another directory than it was in and that which the plan names.
     """
 
     topic_partition: TopicPartition
@@ -128,6 +129,7 @@ class PartitionObservation:
     offline: tuple[int, ...] = ()
     size_bytes: int | None = None
     rearranging: tuple[int, ...] = ()
+    elsewhere: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,6 +123,16 @@ def rearranging(
     )
 
 
+def elsewhere(name: TopicPartition, targets: Iterable[LogDirTarget], found: ReplicaLocations) -> tuple[int, ...]:
+    """Brokers whose copy is, or goes, neither where it was before the run nor where the plan puts it."""
+    places = ((target, *_log_dir_progress(name, target, found)) for target in targets if target.before is not None)
+    return tuple(
+        target.broker
+        for target, current, future in places
+        if current not in {None, target.before, target.path} or future not in {None, target.path}
+    )
+
+
 def _log_dir_progress(
     name: TopicPartition, target: LogDirTarget, found: ReplicaLocations
 ) -> tuple[str | None, str | None]:
@@ -200,7 +210,10 @@ def _observe(move: PlannedMove, answers: Answers) -> PartitionObservation | None
     there = set(partition.replicas).difference(partition.offline)
     copying = rearranging(name, move.log_dirs, answers.locations, answers.silent & there)
     within = tuple(broker for broker in copying if broker in partition.replicas)
-    return PartitionObservation(name, where, replicas, isr, partition.leader, copies, away, offline, size, within)
+    others = elsewhere(name, move.log_dirs, answers.locations)
+    return PartitionObservation(
+        name, where, replicas, isr, partition.leader, copies, away, offline, size, within, others
+    )
 
 
 def _one_of(found: tuple[int, ...], *known: tuple[int, ...]) -> tuple[int, ...]:

@@ -107,6 +107,10 @@ def _perhaps_ours(record: MoveRecord, observation: PartitionObservation, at_ms: 
 
 def _submit(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
     """Wait for a leader: the controller accepts a move without one, but has nothing to copy from, so it never ends."""
+    if observation.elsewhere:
+        where = f"its copy on {named_brokers(observation.elsewhere)} was put into another directory since the plan"
+        return _fail_beyond_doubt(record, at_ms, f"{where}; {SOMEONE_ELSE} moved it")
+    record.doubtful_since_ms = None
     if observation.leader != NO_LEADER or not record.step.adding:
         record.leaderless_since_ms = None
         return NextAction.SUBMIT
