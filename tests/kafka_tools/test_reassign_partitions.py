@@ -91,6 +91,14 @@ OTHER_FILES = {
         PLAN.encode("utf-16"), "Unexpected character ('\ufffd' (code 65533 / 0xfffd)): expected a valid value ",
         "it is UTF-16, as `>` writes it in Windows PowerShell; write it in UTF-8 (`Out-File -Encoding utf8`, or ",
     ),
+    "YAML": (
+        b"version: 1\npartitions:\n- topic: t\n", "Unrecognized token 'version': was expecting (JSON String, Number, ",
+        "it looks like YAML; a plan is Kafka's reassignment JSON, which `kreassign plan --out FILE` writes",
+    ),
+    "CSV": (
+        b"topic,partition,replicas\nt,0,1\n", "Unrecognized token 'topic': was expecting (JSON String, Number, ",
+        "it looks like CSV; a plan is Kafka's reassignment JSON, which `kreassign plan --out FILE` writes",
+    ),
     "a list of topics": (
         b'{"topics":[{"topic":"t"}],"version":1}', "Partition reassignment list cannot be empty",
         "no array `partitions` in it: these are the topics for `kafka-reassign-partitions --generate`",

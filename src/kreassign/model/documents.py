@@ -53,7 +53,9 @@ def decoded(content: bytes) -> str:
         return content.removeprefix(BOM_UTF8).decode()
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise InputError(f"not a text in UTF-8: line {line} has the byte 0x{content[error.start]:02x}") from error
+        raise InputError(
+            f"not a text in UTF-8: line {line} has the byte 0x{content[error.start]:02x}; save it in UTF-8"
+        ) from error
 
 
 def refuse_other_kind(content: bytes) -> None:
@@ -140,7 +142,7 @@ def read_json(text: str, *, takes_nan: bool = False) -> Json:
         if _HALF_ESCAPED.search(text):
             _refuse_halves(document)
     except json.JSONDecodeError as error:
-        if instead := _instead(text):
+        if instead := kind_instead_of_json(text):
             raise OtherKindError(instead) from error
         raise ValueError(_plain(error, text)) from error
     except ValueError as error:  # it quotes a number, which is the beginning of a secret where it stands alone
@@ -181,8 +183,8 @@ def _plain(error: json.JSONDecodeError, text: str) -> str:
     return f"line {error.lineno}, column {error.colno}: {what}"
 
 
-def _instead(text: str) -> str | None:
-    """The kind of a text of which nothing is JSON."""
+def kind_instead_of_json(text: str) -> str | None:
+    """Sentence about the kind of a text of which nothing is JSON; None for an empty text, or one with a conflict."""
     if not text.strip() or conflict_in(text):
         return None
     if (kind := text_kind(text)) not in (None, _JSON):
@@ -300,11 +302,21 @@ def read_toml(text: str) -> dict[str, Any]:
             raise ValueError(conflict) from error
         if (kind := text_kind(text)) not in (None, _TOML):
             raise ValueError(f"{error}; it looks like {kind}") from error
-        raise
+        raise ValueError(_plain_toml(str(error))) from error
     except ValueError:
         raise ValueError("a number in it has more digits than any size, rate or time") from None
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
+
+
+_KEYS = re.compile(r"\((?:'[^']*'(?:, |,(?=\))|(?=\))))+\)")
+"""A path of keys, as Python's parser shows it: `('clusters', 'prod')`."""
+
+
+def _plain_toml(text: str) -> str:
+    """The message of Python's parser, with keys as they are written, and an unclosed text called so."""
+    dotted = _KEYS.sub(lambda found: ".".join(re.findall(r"'([^']*)'", found[0])), text)
+    return dotted.replace(r"Illegal character '\n'", "a text has no closing quote")
 
 
 # Tables of TOML and objects of JSON, key by key.
