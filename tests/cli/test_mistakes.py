@@ -25,6 +25,9 @@ LINES = {
     "plan -o plan.json": "; --out names a file",
     "plan drain 3": "Did you mean 'drain-brokers' or 'drain-dirs'?",
     "plan drain-brokers": "Missing argument 'IDS'. For example: kreassign plan drain-brokers ",
+    "--bootstrap-server b:1": "an option of `kreassign snapshot`, `kreassign collect`, `kreassign stream-metrics` and ",
+    "plan --out a/b/plan.json": "there is no directory 'a/b'; make it with `mkdir -p a/b`",
+    "snapshot --out no/cluster.json": "there is no directory 'no'; make it with `mkdir -p no`",
     "doctor --bootstrap-servers b:1": "Did you mean '--bootstrap-server'?",
     "doctor b:9092": "unexpected extra argument (b:9092). For example: kreassign doctor --bootstrap-server ",
     "run": "Missing argument 'PLAN'. For example: kreassign run plan.json ",
@@ -136,6 +139,29 @@ def test_a_missing_option_names_its_environment_variable(line: str, said: str, m
         monkeypatch.delenv(name, raising=False)
     result = CliRunner().invoke(kreassign, [line])
     assert (result.exit_code, said in result.output) == (2, True), result.output
+
+
+@pytest.mark.parametrize(("typed", "line", "meant"), [
+    ("BOOTSTRAP_SERVERS", "doctor", "BOOTSTRAP_SERVER"),
+    ("THROTLE", "run plan.json", "THROTTLE"),
+    ("MEASUREFOR", "plan", "MEASURE_FOR"),
+])  # fmt: skip
+def test_a_mistyped_variable_is_refused(typed: str, line: str, meant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the throttle that was exported a run would copy as fast as it can."""
+    monkeypatch.setenv(f"KREASSIGN_{typed}", "5")
+    refused = CliRunner().invoke(kreassign, line.split())
+    said = f"no option reads the environment variable KREASSIGN_{typed}; did you mean KREASSIGN_{meant}? Rename it, or "
+    assert (refused.exit_code, said in refused.output) == (2, True), refused.output
+
+
+def test_a_variable_of_another_command_is_no_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KREASSIGN_MAX_MOVE", "5")
+    assert CliRunner().invoke(kreassign, ["status", "--state-dir", str(tmp_path)]).exit_code == 0
+    monkeypatch.delenv("KREASSIGN_MAX_MOVE")
+    monkeypatch.setenv("KREASSIGN_CONFIG", "/dev/null")
+    monkeypatch.setenv("KREASSIGN_WEBHOOK_SECRET", "0123456789abcdef")
+    for command in ("run", "load"):
+        assert "environment variable" not in CliRunner().invoke(kreassign, [command]).output.replace("or export", "")
 
 
 @pytest.mark.parametrize("words", OTHER_WORDS.items(), ids=OTHER_WORDS)

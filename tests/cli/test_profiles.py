@@ -135,7 +135,12 @@ def test_a_cluster_id_without_profile_stays_with_its_command(config: Path) -> No
     ("[clusters.prod.properties]\nssl = 5", "properties are texts by name"),
     ("default = ['prod']", ": `default` is ['prod']; it must be the name of a cluster"),
     ("default = 7", ": `default` is 7; it must be the name of a cluster"),
-    ("[cluster.prod]", "has 'cluster'; it may have `default`, and a table [clusters.NAME]"),
+    ("[cluster.prod]", "has 'cluster' (did you mean 'clusters'?); it may have `default`, and a table [clusters.NAME]"),
+    ("defaul = 'prod'", "has 'defaul' (did you mean 'default'?); it may have"),
+    ("[clusters.prod]\nbootstrap-server = ['b:1', 'b:2']", "clusters.prod: 'bootstrap-server' is a list; it must be "),
+    ("[clusters.prod]\nstate-dir = true", "clusters.prod: 'state-dir' is true; it must be a text or a number, as on "),
+    ("[clusters.prod.doctor]\nmeasure-for = ['5s']", "clusters.prod.doctor: 'measure-for' is a list; it must be "),
+    ("[clusters.prod]\n[clusters.prod]", "is not TOML: Cannot declare clusters.prod twice (at line 2, column 15)"),
     ("[clusters.prod", "is not TOML"),
     ("", "there is no cluster 'prod' in "),
 ])  # fmt: skip
@@ -143,6 +148,14 @@ def test_what_the_file_cannot_mean_is_refused_with_its_name_and_place(config: Pa
     config.write_text(text)
     refused = invoke("doctor", "--cluster", "prod")
     assert (refused.exit_code, str(config) in refused.stderr, said in refused.stderr) == (2, True, True), refused.stderr
+
+
+def test_clusters_to_choose_from_are_named_where_none_is_chosen(config: Path) -> None:
+    config.write_text('[clusters.prod]\nbootstrap-server = "b:1"\n[clusters.test]\nbootstrap-server = "b:2"\n')
+    assert f"; or choose a cluster of {config}: --cluster prod or test. For example: " in invoke("doctor").stderr
+    shown = invoke()
+    assert f"or --cluster with a name of {config}: prod, test\n" in shown.stdout
+    assert "next: kreassign doctor --cluster prod\n  or: kreassign doctor --cluster test\n" in shown.stderr
 
 
 def test_an_option_that_no_command_of_a_group_has_is_refused(config: Path) -> None:
@@ -168,8 +181,8 @@ def test_secrets_come_from_commands_and_by_the_providers_of_kafka() -> None:
     assert with_secrets({}) == {}
 
 
-@pytest.mark.parametrize(("command", "what"), [("true", "printed nothing"), ("false", "failed: CalledProcessError"),
-                                               ("no-such-program", "failed: FileNotFoundError")])  # fmt: skip
+@pytest.mark.parametrize(("command", "what"), [("true", "printed nothing"), ("false", "failed with exit code 1"),
+                                               ("no-such-program", "could not be started: no such file")])  # fmt: skip
 def test_a_command_that_tells_no_secret_is_named_with_its_property(command: str, what: str) -> None:
     with pytest.raises(InputError, match=f"sasl.jaas.config refers to the command '{command}', which {what}"):
         with_secrets({"sasl.jaas.config": f"${{command:{command}}}"})

@@ -17,8 +17,16 @@ from typing import Any, NamedTuple
 
 import click
 
-from kreassign.cli.mistakes import advised
-from kreassign.cli.profiles import IN_FORCE, WORDS, config_path, defaults_of, names_in, profile_in_force
+from kreassign.cli.mistakes import advised, refuse_mistyped_variables
+from kreassign.cli.profiles import (
+    IN_FORCE,
+    OUR_ENVIRONMENT,
+    WORDS,
+    config_path,
+    defaults_of,
+    names_in,
+    profile_in_force,
+)
 from kreassign.cli.streams import printable_output
 from kreassign.errors import InputError, KreassignError, lacking
 from kreassign.model.authorization import error_text
@@ -138,7 +146,6 @@ def _with_variables(command: click.Command) -> None:
         _with_variables(below)
 
 
-OUR_ENVIRONMENT = "KREASSIGN_"
 NO_TEXT = "is not text in UTF-8"
 
 # In the order of the workflow: measure, plan, run, verify, report.
@@ -281,6 +288,7 @@ class LazyGroup(click.Group):
         if name is None or command is None or ctx.resilient_parsing:
             return name, command, rest
         try:
+            refuse_mistyped_variables(ctx, command)
             named, rest = _chosen(ctx, command, rest)
             has_address = any(word.partition("=")[0] == "--bootstrap-server" for word in rest)
             if profile := profile_in_force(named, tuple(COMMANDS), has_address=has_address):

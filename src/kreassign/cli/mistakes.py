@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 
 import click
 from click.core import ParameterSource
 
-from kreassign.cli.profiles import WORDS, config_path
+from kreassign.cli.profiles import (
+    ADDRESS_ENVIRONMENT,
+    CLUSTER_ENVIRONMENT,
+    CONFIG_ENVIRONMENT,
+    OUR_ENVIRONMENT,
+    WORDS,
+    config_path,
+    names_in,
+)
 from kreassign.errors import InputError
 from kreassign.model.text import likely, signed_number, some_of
 
@@ -66,6 +75,40 @@ def advised(error: click.UsageError) -> click.UsageError:
     return click.UsageError(f"{said.rstrip('.').replace(_ESCAPED, _ESCAPED[0])}{advice}", context)
 
 
+def refuse_mistyped_variables(context: click.Context, command: click.Command) -> None:
+    """Raise InputError for an environment variable that is nearly one of the command's, and no other one of ours.
+
+    A throttle that was set by a name that nothing reads would not be missed before the copies run.
+    """
+    own = {name.removeprefix(OUR_ENVIRONMENT): name for name in _variables(command, context)}
+    for name in sorted(os.environ):
+        word = name.removeprefix(OUR_ENVIRONMENT)
+        near = get_close_matches(word, own, n=1, cutoff=_NEAR) if word != name and word not in own else []
+        if near and name not in {*_OTHER_VARIABLES, *_variables(context.command, context)}:
+            meant = own[near[0]]
+            raise InputError(
+                f"no option reads the environment variable {name}; did you mean {meant}? Rename it, or unset it"
+            )
+
+
+_NEAR = 0.8
+"""Similarity of `THROTLE` and `THROTTLE`, and more; unlike that of options that differ in a word."""
+_OTHER_VARIABLES = (
+    CONFIG_ENVIRONMENT, CLUSTER_ENVIRONMENT, "KREASSIGN_WEB_TOKEN", "KREASSIGN_WEBHOOK_SECRET",
+)  # fmt: skip
+"""Variables that stand for no option."""
+
+
+def _variables(command: click.Command, context: click.Context) -> Iterator[str]:
+    """Environment variables of the options of a command and of all commands below it."""
+    for parameter in command.params:
+        yield from (parameter.envvar,) if isinstance(parameter.envvar, str) else parameter.envvar or ()
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            if (below := command.get_command(context, name)) is not None:
+                yield from _variables(below, context)
+
+
 def _advice(error: click.UsageError, context: click.Context) -> str:
     """The rest of the message, after its end without a full stop."""
     match error:
@@ -102,9 +145,14 @@ def _of_value(error: click.BadParameter, context: click.Context) -> str:
 
 
 def _of_variable(error: click.MissingParameter) -> str:
-    """The environment variable that stands for a missing option: a second terminal lacks what the first exported."""
-    names = None if error.param is None else error.param.envvar
-    return f"; or export {names}, which stands for it" if isinstance(names, str) else ""
+    """The environment variable that stands for a missing option: a second terminal lacks what the first exported.
+
+    The address may also come from a cluster of the configuration file.
+    """
+    variable = None if error.param is None else error.param.envvar
+    clusters = sorted(names_in(config_path())) if variable == ADDRESS_ENVIRONMENT else []
+    chosen = f"; or choose a cluster of {config_path()}: --cluster {' or '.join(clusters[:SHOWN])}" if clusters else ""
+    return f"; or export {variable}, which stands for it{chosen}" if isinstance(variable, str) else ""
 
 
 def _origin(param: click.Parameter, context: click.Context) -> str:
@@ -154,8 +202,9 @@ def _of_option(option: str, context: click.Context) -> str:
         name = argument.make_metavar(context).strip("[]")
         return f". Write {name} without an option's name{_for_example(context)}"
     if commands := _commands_with(option, context):
-        meant = next((word for word in context.meta.get(WORDS, ()) if word in commands), commands[0])
-        return f". It is an option of `{context.command_path} {meant}`: write it after the command"
+        typed = [word for word in context.meta.get(WORDS, ()) if word in commands]
+        meant = [f"`{context.command_path} {name}`" for name in typed[:1] or commands]
+        return f". It is an option of {some_of(meant, SHOWN)}: write it after the command"
     if found := likely(option, _options(context)) or _beginning_so(option, context):
         return _question(found)
     root = context.find_root()

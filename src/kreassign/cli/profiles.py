@@ -36,6 +36,7 @@ from kreassign.errors import InputError
 from kreassign.model.documents import decoded, read_toml
 from kreassign.model.text import shortened
 
+OUR_ENVIRONMENT = "KREASSIGN_"
 CONFIG_ENVIRONMENT = "KREASSIGN_CONFIG"
 CLUSTER_ENVIRONMENT = "KREASSIGN_CLUSTER"
 ADDRESS_ENVIRONMENT = "KREASSIGN_BOOTSTRAP_SERVER"
@@ -151,6 +152,7 @@ def _of(
     known = _options_below(command)
     for key, value in {**profile.shared, **above, **own_of_all}.items():
         if key in options:
+            _refuse_kind(f"{config_path()}: clusters.{profile.name}.{'.'.join(path)}: {key!r}", value, options[key])
             found[str(options[key].name)] = _as_typed(value)
         elif key in own_of_all and key not in known:
             where = f"clusters.{profile.name}.{'.'.join(path)}"
@@ -187,7 +189,8 @@ def _document(path: Path) -> dict[str, Any]:
     unknown = sorted(document.keys() - {"default", "clusters"})
     clusters = document.get("clusters", {})
     if unknown or not isinstance(clusters, dict) or not all(isinstance(one, dict) for one in clusters.values()):
-        what = f"{unknown[0]!r}" if unknown else "clusters that are no tables"
+        known = ("default", "clusters")
+        what = f"{unknown[0]!r}{_near(unknown[0], known)}" if unknown else "clusters that are no tables"
         raise InputError(f"{path} has {what}; it may have `default`, and a table [clusters.NAME] for each cluster")
     if not isinstance(document.get("default", ""), str):
         raise InputError(
@@ -202,11 +205,21 @@ def _profile(where: str, name: str, table: Mapping[str, Any], commands: tuple[st
     shared = {key: value for key, value in table.items() if not isinstance(value, dict)}
     for key in shared.keys() - set(SHARED):
         raise InputError(f"{where} has {key!r}{_near(key, SHARED)}; options of one command go into a table of its name")
+    for key, value in shared.items():
+        _refuse_kind(f"{where}: {key!r}", value)
     for key in own.keys() - set(commands):
         raise InputError(f"{where} has a table {key!r}, and there is no such command{_near(key, commands)}")
     if not isinstance(properties, dict) or not all(isinstance(one, str) for one in properties.values()):
         raise InputError(f'{where}: properties are texts by name, such as "security.protocol" = "SSL"')
     return Profile(name, shared, own, properties, is_chosen)
+
+
+def _refuse_kind(where: str, value: Any, option: click.Parameter | None = None) -> None:
+    """Raise InputError for a list where an option takes one value, and for true or false where it takes any."""
+    if isinstance(value, list) and not getattr(option, "multiple", False):
+        raise InputError(f"{where} is a list; it must be one text, with commas where the option takes several")
+    if isinstance(value, bool) and not getattr(option, "is_flag", False):
+        raise InputError(f"{where} is {str(value).lower()}; it must be a text or a number, as on the command line")
 
 
 def _near(word: str, known: Any) -> str:

@@ -14,14 +14,14 @@ from kreassign.cli.options.cluster import ClusterOptions, cluster_around, cluste
 from kreassign.cli.options.run_id import STATE_ENVIRONMENT, state_dir_option
 from kreassign.cli.options.values import Place, optional_data_option
 from kreassign.cli.output import console, examples, format_option, print_json, warn
-from kreassign.cli.profiles import ADDRESS_ENVIRONMENT, IN_FORCE, Profile, around
+from kreassign.cli.profiles import ADDRESS_ENVIRONMENT, IN_FORCE, Profile, around, config_path, names_in
 from kreassign.cli.run_text import state_text
 from kreassign.cli.streams import uncollected
 from kreassign.errors import InputError, KreassignError
 from kreassign.model.authorization import error_text
 from kreassign.model.cluster import listed_ids
 from kreassign.model.run import RunHistory
-from kreassign.model.text import counted
+from kreassign.model.text import counted, some_of
 from kreassign.operations import run_journals
 from kreassign.operations.doctor import Diagnosis, diagnose_cluster
 from kreassign.operations.plan_files import read_plan_file
@@ -57,6 +57,9 @@ JOURNEY = (
 )
 
 
+NAMED_CLUSTERS = 3
+
+
 def show_home_of(profile: Profile | None) -> None:
     """`show_home` for the cluster of the environment or of a profile."""
     if profile is not None:
@@ -85,6 +88,8 @@ def _cluster(cluster: ClusterOptions) -> Overview | None:
     if cluster.bootstrap_server is None:
         click.echo(f"no cluster is named: set {ADDRESS_ENVIRONMENT},")
         click.echo("or give --bootstrap-server to a command")
+        if names := sorted(names_in(config_path())):
+            click.echo(f"or --cluster with a name of {config_path()}: {some_of(names, NAMED_CLUSTERS)}")
         return None
     try:
         with cluster.connect() as client:
@@ -132,6 +137,8 @@ def _next(seen: Overview | None, found: RunHistory | None) -> Iterator[str]:
         else:
             yield next_command("resume", found.run_id, takes=(*CLUSTER, *STATE), of=found)
             yield next_command("cancel", found.run_id, takes=(*CLUSTER, *STATE), of=found)
+    elif seen is None and (names := sorted(names_in(config_path()))):
+        yield from (next_command("doctor", "--cluster", name) for name in names[:NAMED_CLUSTERS])
     elif seen is None:
         yield "kreassign twin start"
         yield "kreassign doctor --bootstrap-server HOST:PORT"
@@ -256,8 +263,10 @@ def verify(
         print_json(_verification_document(found, cluster))
     else:
         if plan is not None and found.is_untouched:
-            count = len(found.findings)
-            click.echo(f"none of the {counted(count, 'partition')} has moved: this plan was not run")
+            count = counted(len(found.findings), "partition")
+            click.echo(
+                f"none of the {count} is where the plan puts it: it was not run, or was cancelled or rolled back"
+            )
         else:
             _tell_verification(found, cluster)
         _print_next(found, plan_or_run, state_dir)

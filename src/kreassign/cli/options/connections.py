@@ -14,7 +14,7 @@ from pathlib import Path
 from kreassign.admin.properties import PROVIDER_CLASSES, PROVIDERS_KEY, addresses_of, read_properties
 from kreassign.admin.settings import Address
 from kreassign.cli.profiles import Profile
-from kreassign.errors import InputError
+from kreassign.errors import InputError, machine_reason
 from kreassign.operations.connect import connect_controllers
 from kreassign.operations.mirrors import seen_from_afar
 from kreassign.operations.refusals import connect_explained
@@ -52,8 +52,22 @@ def _printed(key: str, command: str) -> str:
         done = subprocess.run(shlex.split(command), stdout=subprocess.PIPE, text=True, timeout=_PATIENCE_S, check=True)
         return done.stdout.splitlines()[0]
     except (OSError, ValueError, subprocess.SubprocessError, IndexError) as error:
-        what = "printed nothing" if isinstance(error, IndexError) else f"failed: {type(error).__name__}"
-        raise InputError(f"{key} refers to the command {command!r}, which {what}") from None
+        raise InputError(f"{key} refers to the command {command!r}, which {_failure(error)}") from None
+
+
+def _failure(error: Exception) -> str:
+    """What became of a command that printed no secret. Its output is never quoted."""
+    match error:
+        case IndexError():
+            return "printed nothing"
+        case subprocess.CalledProcessError():
+            return f"failed with exit code {error.returncode}"
+        case subprocess.TimeoutExpired():
+            return f"did not end within {_PATIENCE_S:g} s"
+        case OSError():
+            return f"could not be started: {machine_reason(error)}"
+        case _:
+            return "cannot be read as a command line, or printed no text"
 
 
 def named_addresses(key: str, config: Path | None, profile: Profile | None) -> str | None:
