@@ -381,10 +381,11 @@ def _warn_of_unknown(properties: Mapping[str, str]) -> None:
         is_refused = key.startswith(("sasl.", "ssl.", "security.")) if known is None else known.use is Use.REFUSED
         if is_refused and not (known and known.default and properties[key].strip() == known.default):
             why = f" ({known.text})" if known else ""
-            instead = f"Java's clients call it {_JAVA_NAMES[key]}" if key in _JAVA_NAMES else "remove it"
+            instead = _meant(key) if known is None or key in _JAVA_NAMES else "remove it"
+            end = "" if instead.endswith("?") else "."
             raise InputError(
-                f"the property {key} is not supported and ignoring it could weaken security{why}; {instead}. What is "
-                "supported: the page of client properties"
+                f"the property {key} is not supported and ignoring it could weaken security{why}; "
+                f"{instead or 'remove it'}{end} What is supported: the page of client properties"
             )
     unknown = sorted(key for key in properties if key not in _KEYS and not key.startswith(f"{PROVIDERS_KEY}."))
     if unknown:

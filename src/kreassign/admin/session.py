@@ -59,6 +59,7 @@ from kreassign.errors import (
 from kreassign.model import Batch, Broker, Cluster, error_codes
 from kreassign.model.cluster import listed_ids
 from kreassign.model.requests import join
+from kreassign.model.text import by_reason, some_of
 from kreassign.wire.api import Message
 
 Answer = TypeVar("Answer")
@@ -584,10 +585,20 @@ def _is_wrong_controller(call: Call[Answer], response: Message) -> bool:
         return error_codes.NOT_CONTROLLER in call.routing_codes(response)
 
 
+_ADDRESSES = "\0"
+"""Stands for the address of a failure where its text is compared with others."""
+_NAMED_ADDRESSES = 5
+
+
 def _texts(failures: Mapping[Address, ClusterError]) -> str:
-    """The failure at each address, in one text."""
-    named = ((str(address), str(error)) for address, error in failures.items())
-    return "; ".join(text if address in text else f"{address}: {text}" for address, text in named)
+    """The failures, each once with the addresses that it is of, in one text."""
+    alike = by_reason(
+        (str(address), str(error).replace(str(address), _ADDRESSES)) for address, error in failures.items()
+    )
+    named = ((some_of(addresses, _NAMED_ADDRESSES), text) for text, addresses in alike.items())
+    return "; ".join(
+        text.replace(_ADDRESSES, where) if _ADDRESSES in text else f"{where}: {text}" for where, text in named
+    )
 
 
 def _leader_changed(found: Batch[Key, Answer]) -> list[Key]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from kreassign.errors import ClusterError, Rejected
+from kreassign.errors import ClusterError, Rejected, machine_reason
 from kreassign.model import error_codes
 from kreassign.model.cluster import ConfigResource, TopicPartition
 from kreassign.model.text import some_of
@@ -118,7 +118,12 @@ class DeniedRight:
 
 
 def error_text(error: BaseException) -> str:
-    """The message of an error; for a refusal the permission that it requires, or the cordon to be lifted."""
+    """The message of an error; for a refusal the permission that it requires, or the cordon to be lifted.
+
+    For an error of the machine its file and reason, without the number.
+    """
+    if isinstance(error, OSError):
+        return f"{error.filename}: {machine_reason(error)}" if error.filename else machine_reason(error)
     if is_for_cordon(error):
         return f"{error}: uncordon that broker (`kreassign doctor` says how), or plan without it"
     return refused_permission(error) or str(error)

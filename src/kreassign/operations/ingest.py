@@ -18,7 +18,7 @@ from tempfile import gettempdir
 from kreassign.admin import AdminClient
 from kreassign.admin.properties import read_properties
 from kreassign.clock import SYSTEM_CLOCK, Clock
-from kreassign.errors import ClusterError, DataError, InputError, requires
+from kreassign.errors import ClusterError, DataError, InputError, machine_reason, requires
 from kreassign.executor.cluster.permissions import lacking_to_read
 from kreassign.executor.cluster.readings import read_log_dirs, with_moves
 from kreassign.model import Broker, ConfigEntry, ConfigResource, OffsetSpec, Topic
@@ -379,7 +379,7 @@ def import_metrics(
             found = _readable(content)
             origin = FileOrigin(cluster, file.stat().st_mtime_ns // 1_000_000, broker, instances, file.name)
         except (InputError, OSError) as error:
-            told.problem = str(error)
+            told.problem = machine_reason(error)
             continue
         readings = of_brokers(found.readings, origin)
         bad = _Quarantine(data, str(file), told.bad, now_ms)
@@ -422,7 +422,7 @@ def import_samples(files: Sequence[Path], data: Path | str, cluster: str | None 
                 else:
                     rows.add(place, row, bad)
         except (InputError, OSError) as error:  # rows read before it are stored
-            told.problem = str(error)
+            told.problem = machine_reason(error)
         bad.write()
     rows.store()
     for told, bad in zip(done.files, quarantines, strict=True):

@@ -25,6 +25,7 @@ from kreassign.errors import (
     JournalDamaged,
     JournalLocked,
     PlanIsMet,
+    machine_reason,
 )
 from kreassign.executor.client_guard import ClientGuard, Feeling
 from kreassign.executor.cluster import permissions
@@ -379,7 +380,7 @@ def start_run(
             try:
                 keep_facts(journal.path, facts)
             except OSError as error:
-                context.warn(f"a report of the run will not show why moves are made: {error}")
+                context.warn(f"a report of the run will not show why moves are made: {machine_reason(error)}")
         guard = _asked_guard(started)
         return _execute(client, journal, lease, context, clock, guard, lambda runner: runner.start(started))
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from kreassign.clock import SYSTEM_CLOCK, Clock
-from kreassign.errors import ExecutionError, InputError, JournalUnreadable, MalformedPlan
+from kreassign.errors import ExecutionError, InputError, JournalUnreadable, MalformedPlan, machine_reason
 from kreassign.executor.events import (
     BrokersForgotten,
     CallFailed,
@@ -260,7 +260,7 @@ def kept_facts(journal: Path, plan_id: str, *, most_bytes: int = MOST_BYTES) -> 
             content = file.read(most_bytes + 1)
         found = None if len(content) > most_bytes else parse_facts(content.decode())
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise MalformedPlan(f"cannot be read: {error}", path=str(kept)) from error
+        raise MalformedPlan(f"cannot be read: {machine_reason(error)}", path=str(kept)) from error
     except MemoryError:
         raise MalformedPlan("needs more memory than there is", path=str(kept)) from None
     except MalformedPlan as error:

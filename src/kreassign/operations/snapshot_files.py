@@ -10,7 +10,7 @@ import gzip
 import zlib
 from pathlib import Path
 
-from kreassign.errors import InputError, requires
+from kreassign.errors import InputError, machine_reason, requires
 from kreassign.model.snapshot import ClusterSnapshot, format_snapshot, parse_snapshot
 from kreassign.model.text import format_amount
 from kreassign.operations.text_files import decoded_file
@@ -46,7 +46,7 @@ def read_snapshot(path: Path, *, most_bytes: int = MOST_BYTES) -> ClusterSnapsho
         del content
         return parse_snapshot(text, str(path))
     except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path}: cannot be read as a snapshot file: {error}") from error
+        raise InputError(f"{path}: cannot be read as a snapshot file: {machine_reason(error)}") from error
     except MemoryError:
         raise InputError(
             f"{path} needs more memory than there is; take a snapshot in columns with `kreassign snapshot --out "
@@ -87,4 +87,4 @@ def _is_columns(path: Path) -> bool:
         with path.open("rb") as file:
             return file.read(len(_PARQUET)) == _PARQUET
     except OSError as error:
-        raise InputError(f"{path}: cannot be read as a snapshot file: {error}") from error
+        raise InputError(f"{path}: cannot be read as a snapshot file: {machine_reason(error)}") from error

@@ -37,7 +37,7 @@ from typing import NamedTuple, Protocol
 from urllib.parse import unquote
 
 from kreassign.clock import Clock
-from kreassign.errors import JournalDamaged, JournalTaken, MirrorUnavailable
+from kreassign.errors import JournalDamaged, JournalTaken, MirrorUnavailable, machine_reason
 from kreassign.executor.journal.file import (
     BEGINNING,
     VERSION,
@@ -146,7 +146,7 @@ class FolderPlace:
         try:
             yield
         except OSError as error:
-            raise MirrorUnavailable(self, str(error)) from error
+            raise MirrorUnavailable(self, machine_reason(error)) from error
 
 
 OWN = "+"
