@@ -119,7 +119,7 @@ def test_catching_up_is_no_growth_of_a_disk(*, grows_too: bool, is_read: bool) -
     assert (FULL_3 in watched.memory.findings) is grows_too
 
 
-def test_a_topic_unread_for_one_look_hides_no_growth_of_a_broker_that_came_back() -> None:
+def test_a_topic_that_was_unread_once_hides_no_growth_of_a_returned_broker() -> None:
     """It is in sync again at once; the topic is unread when disks are measured for the fourth time."""
 
     def world(now_s: float) -> Observation:
@@ -312,7 +312,7 @@ def test_growth_keeps_no_disk_open_that_was_told_by_its_share(urgent_within: str
     assert (watched.memory.findings[FULL_3].state is State.CLOSED) is is_over
 
 
-def test_a_disk_that_fills_again_while_copies_hide_growth_is_repaired_again() -> None:
+def test_a_disk_that_fills_again_is_repaired_again_behind_copies() -> None:
     """Urgent by its growth at 70%, its repair brings it to 66%; it is at 85% before its growth is known again."""
 
     def world(now_s: float) -> Observation:

@@ -290,9 +290,7 @@ MAKERS = {**dict.fromkeys(OF_PLANS, "kreassign plan --out FILE"), "plan --snapsh
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["run plan", "verify plan_or_run", "plan files", "plan --snapshot"])
-def test_a_file_that_is_no_json_is_told_as_what_it_is_with_the_next_command(
-    tmp_path: Path, name: str, kind: str
-) -> None:
+def test_a_file_that_is_no_json_is_named_with_the_next_command(tmp_path: Path, name: str, kind: str) -> None:
     (tmp_path / "odd.json").write_bytes(CONTENTS[kind])
     said = " ".join(invoke(tmp_path, COMMAND_LINES[name]).output.split())
     assert f"this is not JSON: {KINDS[kind]}; " in said
@@ -301,7 +299,7 @@ def test_a_file_that_is_no_json_is_told_as_what_it_is_with_the_next_command(
 
 @pytest.mark.parametrize(("kind", "looks"), [("YAML", "YAML"), ("CSV", "CSV"), ("a plan", "JSON")])
 @pytest.mark.parametrize("name", ["autopilot check policy", "plan --goals-file", "twin start --faults"])
-def test_a_file_that_is_no_toml_is_told_as_what_it_is(tmp_path: Path, name: str, kind: str, looks: str) -> None:
+def test_a_file_that_is_no_toml_is_named(tmp_path: Path, name: str, kind: str, looks: str) -> None:
     (tmp_path / "odd.json").write_bytes({**CONTENTS, **BY_ITS_KIND}[kind])
     assert f"; it looks like {looks}" in " ".join(invoke(tmp_path, COMMAND_LINES[name]).output.split())
 

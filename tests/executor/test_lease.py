@@ -103,7 +103,7 @@ def test_everybody_can_see_who_holds_it(hosts: Hosts) -> None:
 
 @pytest.mark.parametrize("since", ["Infinity", "1e400", "253402300800000", "-1", "true", "[" * 99_999])
 def test_a_holder_without_a_readable_time_is_named_all_the_same(since: str) -> None:
-    """Whoever may join the group can write anything there."""
+    """Any client that may join the group can write any metadata."""
     member = GroupMember("member-1", "run-1", "ann", "10.0.0.1", f'["run-1","ann","host",{since}]'.encode())
     assert str(holder_of(member)).startswith("run run-1 of ann@10.0.0.1 ")
 

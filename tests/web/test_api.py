@@ -70,7 +70,7 @@ def test_whatever_changes_something_is_said_to_need_the_token() -> None:
             assert (operation.get("security") == [{"token": []}]) is (method == "post")
 
 
-def test_answers_have_every_field_and_requests_may_leave_out_those_with_a_default() -> None:
+def test_answers_have_every_field_and_requests_may_omit_defaults() -> None:
     schemas, paths = openapi()["components"]["schemas"], openapi()["paths"]
     asked = {
         operation["requestBody"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
