@@ -127,6 +127,15 @@ def test_a_plan_is_made_from_the_cluster_itself(address: str, tmp_path: Path) ->
     assert (found.facts.loads.source, found.facts.loads.measured_for_s) == ("cluster", 0.1)
 
 
+def test_an_empty_cluster_is_called_so() -> None:
+    with serving(Twin(cluster({}), TwinSettings()), speed=10.0) as thread:
+        looked = invoke("doctor", "--measure-for", "0", "--bootstrap-server", thread.bootstrap_servers)
+        made = invoke(*PLAN, "--bootstrap-server", thread.bootstrap_servers)
+    assert looked.stdout.endswith("\nthere is no topic that this client may see\nno faults\n")
+    assert "rebalance: nothing to do, for the cluster has no partition that this client may see\n" in made.stderr
+    assert "no load is known" not in made.output
+
+
 def test_loads_of_seconds_are_refused_where_load_is_required(address: str, tmp_path: Path) -> None:
     out = tmp_path / "plan.json"
     refused = invoke(*PLAN, "--bootstrap-server", address, "--require-load", "--out", out)

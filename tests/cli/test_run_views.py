@@ -519,7 +519,9 @@ def test_status_as_json_has_the_history_and_the_progress(tmp_path: Path) -> None
 
 
 def test_status_without_runs_says_so(tmp_path: Path) -> None:
-    assert invoke("status", "--state-dir", tmp_path) == (0, f"no runs in {tmp_path}\n")
+    shown = CliRunner().invoke(kreassign, ["status", "--state-dir", str(tmp_path)])
+    assert (shown.exit_code, shown.stdout) == (0, f"no runs in {tmp_path}\n")
+    assert shown.stderr == "next: kreassign plan --out plan.json --bootstrap-server HOST:PORT\n"
 
 
 @pytest.mark.parametrize("command", ["status", "watch"])

@@ -150,7 +150,7 @@ def test_a_partition_that_would_lose_min_isr_is_named_unchanged(ann: Operator) -
     require(ann.rig, 3)
     refused = ann.enter()
     assert isinstance(refused.next_step, Blocked)
-    assert "without broker 3 3 partitions would lose min.insync.replicas: t-0 has replicas [3, 0, 1]" in str(
+    assert "without broker 3, 3 partitions would lose min.insync.replicas: t-0 has replicas [3, 0, 1]" in str(
         refused.next_step
     )
     assert (ann.said, lists(ann.rig), cordons(ann.rig)) == ([], LISTS, {})

@@ -427,6 +427,8 @@ def _does(count: int, noun: str, verb: str) -> str:
 
 def _nothing(outcome: Outcome) -> str:
     """Why a plan changes nothing: no need, or no change helps."""
+    if not len(outcome.problem.partitions):
+        return "nothing to do, for the cluster has no partition that this client may see"
     if outcome.problem.rules.is_given:
         return "nothing to do, for every partition is already where it is to be"
     if outcome.problem.rules.only_forced or not outcome.evaluation.goals:

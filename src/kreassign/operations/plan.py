@@ -259,7 +259,7 @@ def _origin(inputs: Inputs, task: str, request: PlanRequest, left: tuple[str, ..
         inputs.loads,
         inputs.rack_prices,
         inputs.limits,
-        inputs.unknown_goals,
+        inputs.unknown_goals if len(inputs.problem.partitions) else (),
     )
 
 

@@ -37,13 +37,13 @@ def test_a_broker_enters_maintenance_and_leaves_it(tmp_path: Path) -> None:
         refused = type_in("enter", 2, "--yes", "--format", "json")
         assert refused.exit_code == 5
         assert json.loads(refused.stdout)["next"].startswith(
-            "without broker 2 (with broker 3 in maintenance, too) 1 partition would lose min.insync.replicas: alone-0 "
+            "without broker 2 (with broker 3 in maintenance, too), 1 partition would lose min.insync.replicas: alone-0 "
         )
 
         for words in (("--dry-run",), ("--yes",)):
             blocked = type_in("enter", 2, *words)
             assert blocked.exit_code == 5
-            assert "without broker 2 (with broker 3 in maintenance, too) 1 partition would lose" in blocked.stdout
+            assert "without broker 2 (with broker 3 in maintenance, too), 1 partition would lose" in blocked.stdout
             assert "next: " not in blocked.output, "the command alone would be blocked again"
 
         approve(type_in("exit", 3, "--dry-run", "--format", "json").stdout, "maintenance-exit.json")

@@ -149,12 +149,13 @@ def test_a_run_is_steered_from_another_terminal(terminal: Terminal) -> None:
         process.communicate()
 
     over = f"error: run {run_id} is cancelled: there is nothing to "
+    ways = f". `kreassign status {run_id}` shows how it ended, `kreassign rollback {run_id}` takes it back\n"
     for words in (["pause", run_id], ["throttle", run_id, "5MB/s"], ["pace", run_id, "--max-moves", "3"]):
         assert (late := terminal.type(*words)).exit_code == 2
-        assert late.stderr == f"{over}steer\n"
+        assert late.stderr == f"{over}steer{ways}"
     for deed in ("resume", "cancel"):
         assert (late := terminal.type(deed, run_id)).exit_code == 2
-        assert late.stderr == f"{over}{deed}\n"
+        assert late.stderr == f"{over}{deed}{ways}"
 
     priced = json.loads(terminal.ask_cluster("rollback", run_id, "--dry-run", "--format", "json").stdout)
     assert priced["copied_bytes"] == 0

@@ -22,6 +22,7 @@ from tests.approved import approve
 from tests.cli.commands.test_steering import Terminal
 from tests.executor.run_events import SUBMITTED
 
+UNTOUCHED = "none of the 2 partitions is where the plan puts it: it was not run, or was cancelled or rolled back\n"
 EMPTY = '{"version":1,"partitions":[]}'
 RATE = ConfigResource.broker(3), FOLLOWER_THROTTLED_RATE
 
@@ -87,7 +88,7 @@ def test_a_plan_that_was_not_run_is_said_in_one_line(terminal: Terminal) -> None
         f"Current partition replica assignment\n{present}\nProposed partition reassignment configuration\n{proposed}"
     )
     result = terminal.ask_cluster("verify", plan)
-    assert (result.exit_code, result.stdout) == (1, "none of the 2 partitions has moved: this plan was not run\n")
+    assert (result.exit_code, result.stdout) == (1, UNTOUCHED)
     assert f"next: kreassign run {plan} --dry-run" in result.stderr
     current.write_text(json.dumps({"version": 1, "partitions": [{**one, "replicas": [1, 3]} for one in lists]}))
     result = terminal.ask_cluster("run", plan, "--yes", "--expect-current", current)

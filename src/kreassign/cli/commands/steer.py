@@ -166,7 +166,8 @@ def _list_runs(journals: Sequence[Path], state_dir: Path, output_format: str) ->
         print_json({"runs": [to_document(found) for found in runs], "unreadable": problems})
         return
     if not read:
-        console().print(f"no runs in {state_dir}")
+        console().print(f"no runs in {state_dir}", soft_wrap=True)
+        print_next(next_command("plan", "--out", "plan.json", takes=CLUSTER))
         return
     rows = [
         (found.run_id, found.cluster_id, state_text(found), format_time(found.started_ms),

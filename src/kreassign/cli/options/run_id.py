@@ -116,5 +116,9 @@ def _of_cluster(state_dir: Path, run_id: str | None, here: InForce) -> Path:
     for number, path in enumerate(candidates, start=1):
         active = ", which a process executes" if is_active(path) else ""
         click.echo(f"  {number}  {path.stem} of cluster {cluster_of(path)}{active}", err=True)
-    chosen: int = click.prompt("which run?", type=click.IntRange(1, len(candidates)), err=True)
+    try:
+        chosen: int = click.prompt("which run?", type=click.IntRange(1, len(candidates)), err=True)
+    except click.Abort:  # Ctrl-C or Ctrl-D, after which the cursor is still on the line of the question
+        click.echo("\nno run was chosen", err=True)
+        raise click.exceptions.Exit(1) from None
     return candidates[chosen - 1]

@@ -13,6 +13,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from functools import wraps
 from pathlib import Path
+from shlex import join
 from typing import Any, TypeVar, cast
 
 import click
@@ -174,9 +175,7 @@ class Place(click.Path):
     def check_directory(path: Path, option: str) -> None:
         """Raise click.BadParameter if the directory of a file does not exist."""
         if not path.parent.is_dir():
-            raise click.BadParameter(
-                f"there is no directory {shortened(str(path.parent))!r}{_tilde(path)}", param_hint=option
-            )
+            raise click.BadParameter(_no_directory(path), param_hint=option)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path. Raises click.BadParameter."""
@@ -188,7 +187,7 @@ class Place(click.Path):
         except OSError as error:
             self.fail(f"{shortened(str(value))!r} cannot be a path: {error.strerror}", param, ctx)
         if not is_there:
-            self.fail(f"there is no directory {shortened(str(path.parent))!r}{_tilde(path)}", param, ctx)
+            self.fail(_no_directory(path), param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -221,6 +220,13 @@ def _similar_file(path: Path) -> str:
         return ""
     question = did_you_mean(path.name, names)
     return f" {question.capitalize()[0]}{question[1:]}" if question else ""
+
+
+def _no_directory(path: Path) -> str:
+    """Say that the directory of a file does not exist, and how to make it."""
+    place = str(path.parent)
+    advice = _tilde(path) or f"; make it with `{join(('mkdir', '-p', place))}`"
+    return f"there is no directory {shortened(place)!r}{advice}"
 
 
 def _tilde(path: Path) -> str:

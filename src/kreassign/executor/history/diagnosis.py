@@ -127,6 +127,7 @@ def notes(readings: ClusterReadings) -> tuple[str, ...]:
         "cancels moves of others when it begins; let it rest (no self-healing, no rebalance) for the time of a run"
     )
     return (
+        *(() if readings.partitions or readings.unread else ("there is no topic that this client may see",)),
         *((cruise_control,) if topic is not None else ()),
         *findings.move_notes(readings.moving, [one.run_id for one in readings.unreadable_journals]),
         *findings.uneven_notes(readings.settled_bytes),

@@ -185,7 +185,8 @@ def read_history(path: Path) -> RunHistory:
 def refuse_over(run: RunView, deed: str) -> None:
     """Raise InputError if nothing is left to do, for every command that continues or steers a run."""
     if run.is_over:
-        raise InputError(f"run {run.run_id} is {run.phase}: there is nothing to {deed}")
+        ways = f"`kreassign status {run.run_id}` shows how it ended, `kreassign rollback {run.run_id}` takes it back"
+        raise InputError(f"run {run.run_id} is {run.phase}: there is nothing to {deed}. {ways}")
 
 
 # Interrupted runs: no process executes them, though they left moves or settings in the cluster.

@@ -25,7 +25,7 @@ from kreassign.executor.maintenance.record import MaintenanceRecord, Reordering
 from kreassign.model import Partition, TopicPartition
 from kreassign.model.plan_facts import is_another
 from kreassign.model.replication_factor import required_in_sync
-from kreassign.model.text import some_of
+from kreassign.model.text import counted, some_of
 
 Lists = Mapping[TopicPartition, tuple[int, ...]]
 SHOWN = 20
@@ -377,8 +377,7 @@ def _lost(facts: MaintenanceFacts) -> Blocked | None:
     others = sorted(facts.away.difference(facts.brokers))
     beside = f" (with {listed_brokers(others)} in maintenance, too)" if others else ""
     return Blocked(
-        f"without {listed_brokers(facts.brokers)}{beside} {len(lost)} partition{'s' if len(lost) > 1 else ''} "
-        "would lose "
+        f"without {listed_brokers(facts.brokers)}{beside}, {counted(len(lost), 'partition')} would lose "
         f"min.insync.replicas: {some_of(lost, NAMED, by=';')}. Give them more replicas (`kreassign plan "
         "replication-factor`), then give the command again"
     )

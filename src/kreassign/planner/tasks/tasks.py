@@ -193,7 +193,7 @@ def drain_brokers(problem: Problem, ids: Iterable[int]) -> Problem:
     brokers = problem.brokers
     emptied = brokers.must_empty | chosen_brokers(brokers, ids)
     if not (brokers.is_live & ~emptied).any():
-        raise InputError("no broker would be left to take the replicas")
+        raise InputError("no broker would be left to take the replicas; start another broker first")
     return replace(problem, brokers=replace(brokers, must_empty=emptied))
 
 
@@ -308,7 +308,8 @@ def change_factors(problem: Problem, factor: int, topics: TopicChoice | None = N
     """
     partitions, hosts = problem.partitions, int(problem.brokers.staying.sum())
     if not 1 <= factor <= hosts:
-        raise InputError(f"a replication factor of {factor} needs {counted(factor, 'live broker')}; there are {hosts}")
+        there = f"there {agreeing(hosts, 'are')} {hosts}"
+        raise InputError(f"a replication factor of {factor} needs {counted(factor, 'live broker')}; {there}")
     chosen = (topics or TopicChoice()).of(partitions)
     wanted = np.where(chosen, factor, partitions.wanted_factors).astype(np.int32)
     return replace(problem, partitions=replace(partitions, wanted_factors=wanted))
