@@ -1,4 +1,5 @@
 import logging
+import re
 from pathlib import Path
 
 import pytest
@@ -197,9 +198,16 @@ def test_unknown_keys_are_warned_of_in_one_line(properties: dict[str, str], said
     ]
 
 
-@pytest.mark.parametrize("key", ["sasl.login.callback.handler.klass", "ssl.truststore.certifcates", "security.protocl"])
-def test_what_bears_on_security_is_refused_rather_than_ignored(key: str) -> None:
-    with pytest.raises(InputError, match=f"the property {key} is not supported and ignoring it could weaken security"):
+@pytest.mark.parametrize(("key", "advice"), [
+    ("sasl.login.callback.handler.klass", "did you mean sasl.login.callback.handler.class?"),
+    ("ssl.truststore.certifcates", "did you mean ssl.truststore.certificates?"),
+    ("security.protocl", "did you mean security.protocol?"),
+    ("ssl.ca.location", "Java's clients call it "),
+    ("ssl.of.my.own", "remove it. "),
+])  # fmt: skip
+def test_what_bears_on_security_is_refused_rather_than_ignored(key: str, advice: str) -> None:
+    said = f"the property {key} is not supported and ignoring it could weaken security; {advice}"
+    with pytest.raises(InputError, match=re.escape(said)):
         client_settings({key: "pa55-x"}, bootstrap_servers="b")
 
 

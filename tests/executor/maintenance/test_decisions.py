@@ -329,7 +329,7 @@ def test_brokers_that_are_in_maintenance_already_do_not_count() -> None:
     way(cluster, next_to_enter, 3)
     assert isinstance(way(cluster, next_to_enter, 4)[-1], Finished), "other partitions"
     (step,) = way(cluster, next_to_enter, 1)
-    assert "without broker 1 (with brokers 3, 4 in maintenance, too) 2 partitions would lose" in str(step)
+    assert "without broker 1 (with brokers 3, 4 in maintenance, too), 2 partitions would lose" in str(step)
 
 
 def test_a_replica_that_is_catching_up_is_waited_for() -> None:
