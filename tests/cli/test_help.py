@@ -143,6 +143,11 @@ def test_every_command_has_examples_that_can_be_parsed(words: str, command: clic
         assert not missing
 
 
+def test_help_is_shown_where_the_encoding_lacks_its_signs() -> None:
+    shown = CliRunner(charset="ascii").invoke(kreassign, ["twin", "start", "--help"])
+    assert (shown.exit_code, "--racks A,B,..." in shown.stdout) == (0, True), shown.output
+
+
 def test_help_groups_options_where_there_are_many() -> None:
     shown = CliRunner().invoke(kreassign, ["run", "--help"], terminal_width=80).stdout
     approve(shown, "help-of-run")

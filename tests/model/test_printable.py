@@ -55,6 +55,17 @@ def test_a_stream_shows_only_printable_text_and_offers_no_way_around() -> None:
     assert not hasattr(stream, "buffer")
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+@pytest.mark.parametrize("errors", ["strict", "surrogateescape"])
+def test_an_output_without_unicode_gets_other_signs(encoding: str, errors: str) -> None:
+    below = io.BytesIO()
+    stream = PrintableStream(io.TextIOWrapper(below, encoding, errors))
+    stream.write("0 → 1 █▒░ … 東🙂\n")
+    stream.flush()
+    assert below.getvalue() == b"0 -> 1 #+- ... \\u6771\\ud83d\\ude42\n"
+    assert json.loads(f'"{below.getvalue().decode().split()[-1]}"') == "東🙂"
+
+
 def test_a_stream_is_as_the_one_below_for_those_who_ask(tmp_path: Path) -> None:
     with (tmp_path / "out").open("w", encoding="latin-1", errors="replace") as below:
         stream = PrintableStream(below)

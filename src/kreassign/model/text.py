@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Collection, Iterable
 from decimal import Decimal
 from difflib import get_close_matches
+from io import TextIOWrapper
 from pkgutil import get_data
 from typing import TextIO, TypeVar
 
@@ -39,6 +41,29 @@ def packaged_text(module: str, name: str) -> str:
     content = get_data(module.rpartition(".")[0], name)
     assert content is not None
     return content.decode()
+
+
+_IN_ASCII = "kreassign.in-ascii"
+_OF_ASCII = {
+    "…": "...", "→": "->", "↔": "<->", "×": "x", "±": "+-", "–": "-", "·": "-", "─": "-", "│": "|", "├": "+", "└": "+",
+    "┴": "+", "┘": "+", "█": "#", "▒": "+", "░": "-", "²": "2", "³": "3",
+}  # fmt: skip
+"""Signs of our own texts, for outputs whose encoding lacks them, such as that of a terminal in ISO 8859."""
+
+
+def _in_ascii(error: UnicodeError) -> tuple[str, int]:
+    """Replace what cannot be encoded: our signs by those of ASCII, any other character by its number."""
+    assert isinstance(error, UnicodeEncodeError)
+    unfit = error.object[error.start : error.end]
+    return "".join(_OF_ASCII.get(one) or _numbered(one) for one in unfit), error.end
+
+
+def _numbered(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{high:02x}{low:02x}" for high, low in zip(units[::2], units[1::2], strict=True))
+
+
+codecs.register_error(_IN_ASCII, _in_ascii)
 
 
 def counted(count: int, noun: str, plural: str = "") -> str:
@@ -111,13 +136,16 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 class PrintableStream:
-    """An output stream that makes all text printable, whoever writes.
+    """An output stream that makes all text printable, whoever writes, also where its encoding lacks characters.
 
     It has no `buffer`, so that nothing bypasses it. `inner` is the wrapped stream, for writers that draw on a terminal
     and make their text printable themselves.
     """
 
     def __init__(self, inner: TextIO) -> None:
+        # Python sets the latter in the locale C; either ends a run at the first sign that cannot be encoded.
+        if isinstance(inner, TextIOWrapper) and inner.errors in {"strict", "surrogateescape"}:
+            inner.reconfigure(errors=_IN_ASCII)
         self.inner = inner
         self.encoding = inner.encoding
         self.errors = inner.errors
