@@ -101,7 +101,12 @@ def credentials(properties: Mapping[str, str]) -> settings.Credentials:
     if login is None:
         # The text may hold a password: show the expected form, not the text.
         what = " with username and password" if module in _PASSWORDS else ""
-        raise InputError(f"sasl.jaas.config must be one login module{what}, for example {_EXAMPLES[module]}")
+        others = ", ".join(name for name in _MECHANISMS if name != mechanism)
+        default = f" That is for {mechanism}, the default of sasl.mechanism; set it for {others}"
+        raise InputError(
+            f"sasl.jaas.config must be one login module{what}, for example {_EXAMPLES[module]}"
+            f"{'' if 'sasl.mechanism' in properties else default}"
+        )
     return read(mechanism, login, properties)
 
 

@@ -518,7 +518,7 @@ class Session:
                     raise error  # The token issuer failed, not the cluster.
             raise NoNode(
                 f"no node of the cluster can be reached: {_texts(failures)}. Check the addresses, that the brokers are "
-                "up, and that security.protocol fits the listener"
+                "up, and that security.protocol of the client properties, PLAINTEXT by default, fits the listener"
             )
 
     def _asked_who_is_there(self, link: Link, timeout_s: float) -> Cluster | ClusterError:
