@@ -83,8 +83,9 @@ def refuse_mistyped_variables(context: click.Context, command: click.Command) ->
     own = {name.removeprefix(OUR_ENVIRONMENT): name for name in _variables(command, context)}
     for name in sorted(os.environ):
         word = name.removeprefix(OUR_ENVIRONMENT)
-        near = get_close_matches(word, own, n=1, cutoff=_NEAR) if word != name and word not in own else []
-        if near and name not in {*_OTHER_VARIABLES, *_variables(context.command, context)}:
+        is_open = word != name and word not in own and name not in _OTHER_VARIABLES
+        near = get_close_matches(word, own, n=1, cutoff=_NEAR) if is_open else []
+        if near and name not in {*_variables(context.command, context)}:  # loads all commands
             meant = own[near[0]]
             raise InputError(
                 f"no option reads the environment variable {name}; did you mean {meant}? Rename it, or unset it"
