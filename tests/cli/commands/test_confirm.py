@@ -166,7 +166,8 @@ def test_a_rollback_shows_what_it_does_and_begins_only_if_somebody_agrees(termin
     code, shown = typed(terminal, "y\n", *command)
     assert (code, [run["state"] for run in terminal.runs]) == (0, ["done", "done"]), shown
     code, shown = typed(terminal, "", "rollback", done["run_id"])
-    assert (code, "begin?" in shown) == (0, False), "nothing is left to move back, so nobody is asked"
+    nothing = "nothing moves back, for every partition is where it was before the run"
+    assert (code, " ".join(shown.split())) == (0, f"rollback of run {done['run_id']}: {nothing}")
 
 
 def test_an_interrupted_drain_is_resumed_only_if_somebody_agrees() -> None:

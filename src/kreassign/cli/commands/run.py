@@ -188,8 +188,8 @@ def _ask(client: AdminClient, request: RollbackRequest, context: RunContext) -> 
     """Show what the rollback will do and ask; skip the question if there is nothing to do."""
     seen = preview_rollback(client, request, context)
     run = preview_rollback_run(client, seen, request, context)
-    if _does_anything(seen):
-        ask(_preview(seen, run))
+    tell = ask if _does_anything(seen) else show_preview
+    tell(_preview(seen, run))
     return seen
 
 
