@@ -58,6 +58,11 @@ class Cohort:
     history: History
     first: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
+    @property
+    def is_compacted(self) -> bool:
+        """True if the topic is compacted, as its cleanup policy says."""
+        return "cleaner" in self.name
+
     def true_rates(self, partition: int) -> Floats:
         """Bytes per second of every round that the load of this partition is about: a day at least."""
         first = min(int(self.first[partition]), ROUNDS - A_DAY)
@@ -519,6 +524,134 @@ def _added(chance: np.random.Generator, history: History) -> History:
     return replace(_restarted(history, at), topic_id=history.topic_id, is_there=_passed(history, at))
 
 
+def _of_rounds(values: Floats, rounds: npt.NDArray[np.int64]) -> Floats:
+    """Values of these rounds: one per round, or one per round and partition."""
+    columns = np.arange(values.shape[1])
+    return np.asarray(values[rounds[:, None] if rounds.ndim == 1 else rounds, columns])
+
+
+def _answers_of(history: History, rounds: npt.NDArray[np.int64]) -> History:
+    names = ("start", "end", "size")
+    return replace(history, **{name: _of_rounds(getattr(history, name), rounds) for name in names})
+
+
+def _read_later(history: History, share: Floats) -> History:
+    """What was asked in a round is read so much of an interval later; with negative shares, earlier."""
+    rounds = np.arange(ROUNDS + 1)
+    other = np.clip(rounds[:, None] + np.sign(share).astype(np.int64), 0, ROUNDS)
+    ahead = np.floor((_of_rounds(history.end, other) - history.end) * np.abs(share))
+    return replace(history, end=history.end + ahead, size=history.size + ahead * history.record_bytes)
+
+
+def _repeated(chance: np.random.Generator, history: History) -> History:
+    """Each answer may be one of up to five minutes before, as a metric that was not scraped since."""
+    age = chance.integers(0, 3, history.end.shape)
+    rounds = np.maximum.accumulate(np.maximum(np.arange(ROUNDS + 1)[:, None] - age, 0), axis=0)
+    return _answers_of(history, rounds)
+
+
+def _cached(_: np.random.Generator, history: History) -> History:
+    return _answers_of(history, np.arange(ROUNDS + 1) // 3 * 3)
+
+
+def _slow_rounds(chance: np.random.Generator, history: History) -> History:
+    return _read_later(history, chance.uniform(0, 40 / INTERVAL_S, history.end.shape))
+
+
+def _behind_by_turns(_: np.random.Generator, history: History) -> History:
+    is_other = (np.arange(ROUNDS + 1) % 2 == 1)[:, None]
+    return _read_later(history, np.where(is_other, -60 / INTERVAL_S, 0.0) * np.ones(history.end.shape))
+
+
+def _offset_jumps(chance: np.random.Generator, history: History) -> History:
+    """The offset jumps by a part of a day to four days; the log grows on as before."""
+    at = _rounds(chance, history, AN_HOUR, ROUNDS - AN_HOUR)
+    more = np.floor(history.end[-1] * chance.uniform(0.2, 2, len(at)))
+    return replace(history, end=history.end + _passed(history, at) * more)
+
+
+def _offsets_ahead(chance: np.random.Generator, history: History) -> History:
+    """For three hours offsets are those of a copy that is ahead by a tenth."""
+    at = _rounds(chance, history, AN_HOUR, ROUNDS - 4 * AN_HOUR)
+    is_other = _passed(history, at) & ~_passed(history, at + 3 * AN_HOUR)
+    return replace(history, end=np.floor(history.end + is_other * history.end[-1] * 0.1))
+
+
+def _from_a_backup(chance: np.random.Generator, history: History) -> History:
+    """The log is that of six hours before."""
+    at, columns = _rounds(chance, history, 8 * AN_HOUR, ROUNDS - AN_HOUR), np.arange(history.end.shape[1])
+    before, has_passed = at - 6 * AN_HOUR, _passed(history, at)
+    lost = [(each[at, columns] - each[before, columns]) * has_passed for each in (history.end, history.size)]
+    return replace(history, end=history.end - lost[0], size=history.size - lost[1])
+
+
+def _clock_set(minutes: int) -> Spoil:
+    def spoil(chance: np.random.Generator, history: History) -> History:
+        at = _rounds(chance, history, AN_HOUR, ROUNDS - AN_HOUR)
+        return replace(history, at_ms=history.at_ms + 60_000.0 * minutes * _passed(history, at))
+
+    return spoil
+
+
+def _kibibytes_by_turns(_: np.random.Generator, history: History) -> History:
+    is_other = (np.arange(ROUNDS + 1) // 10 % 2 == 1)[:, None]
+    return replace(history, size=np.where(is_other, np.floor(history.size / 1024), history.size))
+
+
+def _whole_mebibytes(_: np.random.Generator, history: History) -> History:
+    return replace(history, size=np.floor(history.size / 2**20) * 2**20)
+
+
+def _retention_by_bytes(chance: np.random.Generator, history: History) -> History:
+    """Five segments stay, of less than a round to twenty; the start offset is told a round later."""
+    written = np.cumsum(history.records * history.record_bytes, axis=0)
+    segment = np.maximum(history.written.mean(axis=0) * INTERVAL_S * chance.choice([0.7, 3, 20]), 1.0)
+    gone = np.maximum(np.floor((written - 5 * segment) / segment) * segment, 0)
+    start = np.where(gone > 0, np.floor(gone / history.record_bytes), 0)
+    return replace(history, start=np.roll(start, 1, axis=0) * _passed(history, 1), size=written - gone)
+
+
+def _directory_and_back(chance: np.random.Generator, history: History) -> History:
+    """For one to six hours the replica is in another directory, where it is smaller."""
+    at = _rounds(chance, history, AN_HOUR, ROUNDS - 8 * AN_HOUR)
+    is_away = _passed(history, at) & ~_passed(history, at + chance.integers(AN_HOUR, 6 * AN_HOUR, len(at)))
+    return replace(history, size=np.floor(np.where(is_away, history.size * 0.93, history.size)))
+
+
+def _both_directories(chance: np.random.Generator, history: History) -> History:
+    """While the replica moves between directories, for two hours, both copies count."""
+    at = _rounds(chance, history, AN_HOUR, ROUNDS - 4 * AN_HOUR)
+    is_moving = _passed(history, at) & ~_passed(history, at + 2 * AN_HOUR)
+    done = (np.arange(ROUNDS + 1)[:, None] - at[None, :]) / (2 * AN_HOUR)
+    return replace(history, size=np.floor(history.size * np.where(is_moving, 1 + done, 1)))
+
+
+def _weights_vary(chance: np.random.Generator, history: History) -> History:
+    factors = np.exp(chance.normal(0, 0.3, history.records.shape))
+    return _from_records(history.records, np.round(history.record_bytes * factors))
+
+
+def _compressed_otherwise(_: np.random.Generator, history: History) -> History:
+    """Every twelve hours producers compress in another way."""
+    factors = np.array([1, 0.3, 0.8, 1.5, 1.5])[np.arange(ROUNDS + 1) // (12 * AN_HOUR)]
+    return _from_records(history.records, np.round(history.record_bytes * factors[:, None]))
+
+
+def _cleaned_slowly(_: np.random.Generator, history: History) -> History:
+    """In an hour of every three the cleaner takes four fifths of what comes, so that the log never shrinks."""
+    grown = np.diff(history.size, axis=0, prepend=0)
+    is_cleaned = (np.arange(ROUNDS + 1) % (3 * AN_HOUR) < AN_HOUR)[:, None]
+    return replace(history, size=np.floor(np.cumsum(np.where(is_cleaned, grown * 0.2, grown), axis=0)))
+
+
+def _sent_late(chance: np.random.Generator, history: History) -> History:
+    """For six hours nothing comes; then all of it within one."""
+    at = _rounds(chance, history, AN_HOUR, ROUNDS - 8 * AN_HOUR)
+    begun, late, over = (_passed(history, at + hours * AN_HOUR) for hours in (0, 6, 7))
+    factors = np.where(begun & ~late, 0, np.where(late & ~over, 7, 1))
+    return _from_records(history.records * factors, history.record_bytes)
+
+
 COHORTS: Mapping[str, Spoil] = {
     "clean": _as_it_is,
     "one size of 10^15": _one_size,
@@ -585,5 +718,23 @@ COHORTS: Mapping[str, Spoil] = {
     "a broker that is back empty leads at once": _back_empty,
     "partitions added": _added,
     "steps of the size that retention hides": _undone_by_retention,
+    "answers repeated for up to 5 min": _repeated,
+    "answers of a cache of 6 min": _cached,
+    "rounds of up to 40 s": _slow_rounds,
+    "a follower answers by turns, a minute behind": _behind_by_turns,
+    "an offset that jumps": _offset_jumps,
+    "offsets ahead by a tenth for 3 h": _offsets_ahead,
+    "a log put back from a backup of 6 h": _from_a_backup,
+    "a clock set back by an hour": _clock_set(-60),
+    "a clock set ahead by an hour": _clock_set(60),
+    "sizes in KiB by turns of 20 min": _kibibytes_by_turns,
+    "sizes of whole MiB": _whole_mebibytes,
+    "retention by bytes, the start told a round late": _retention_by_bytes,
+    "a replica in another directory and back": _directory_and_back,
+    "a size of both directories of a move": _both_directories,
+    "sizes of records that vary by 30 %": _weights_vary,
+    "sizes of records by another compression": _compressed_otherwise,
+    "a cleaner that takes less than comes": _cleaned_slowly,
+    "records sent 6 h late": _sent_late,
 }
 """What is wrong with the samples of each cohort. Each is drawn by its place: new ones go to the end."""

@@ -1,6 +1,6 @@
 -- What `kreassign load` makes, by DuckDB from the same files: judged samples, hours with their histograms, what stays open,
 -- quarantine, load model, forecast, skew and plan inputs. {data} is the data directory; tables are written to {data}/by_duckdb.
--- Left out, in DuckDB's favour: intervals of the rates, the backtest, what brokers measured, and the log of the tables.
+-- Left out, in DuckDB's favour: intervals of the rates, weights of single intervals, whether rates take each other back, the backtest, what brokers measured, and the log of the tables.
 -- Up to the line of dashes it is run once for each of {buckets} parts of the partitions, so that no table is in memory as a whole;
 -- then the rest, once.
 SET preserve_insertion_order = false;

@@ -89,7 +89,8 @@ def loads_of(cohort: Cohort) -> list[Row]:
     given = pa.table(none | columns, schema=schema).select(TO_JUDGE).combine_chunks()
     judged = pa.Table.from_batches(judge(given.to_batches()), schema=JUDGED)
     found = pa.Table.from_struct_array(judged["hour"].combine_chunks().drop_null())
-    hours = found.append_column(IS_COMPACTED, pa.nulls(len(found), pa.bool_())).select(HOUR_COLUMNS).combine_chunks()
+    compacted = pa.array([True if cohort.is_compacted else None] * len(found), pa.bool_())
+    hours = found.append_column(IS_COMPACTED, compacted).select(HOUR_COLUMNS).combine_chunks()
     return [row for batch in partition_loads(hours.to_batches()) for row in batch.to_pylist()]
 
 

@@ -234,7 +234,7 @@ def scatter(rows: list[Row]) -> float:
     """Scatter of the rates of neighbouring intervals, which a wrong clock makes."""
     hours = LatestHours.of(hour_table(rows))
     none = np.zeros(len(hours), np.bool_)
-    return float(evidence(hours, none, none).scatter[0])
+    return float(evidence(hours, none, none, none).scatter[0])
 
 
 def rounds(number: int, seconds: float, records: int, count: int = 1) -> Row:
@@ -304,3 +304,14 @@ def test_a_compacted_log_that_holds_less_counts_by_growth_in_doubt() -> None:
         "doubtful", "growth", 1000)  # fmt: skip
     unknown = kept_half_a_day(0.4, is_compacted=None)
     assert (unknown["verdict"], unknown["record_size_basis"]) == ("doubtful", "log")
+
+
+def test_a_cleaner_that_takes_less_than_comes_is_doubted() -> None:
+    """In one hour of three a compacted log grows by a fifth of what is written."""
+    rows = [row | {"new_bytes": row["new_bytes"] // (5 if number % 3 == 0 else 1), "last_size_bytes": None}
+            for number, row in enumerate(map(hour, range(HOURS)))]  # fmt: skip
+    (compacted,) = loads([row | {"is_compacted": True} for row in rows])
+    assert compacted["verdict"] == "doubtful"
+    assert compacted["high_write_bytes_per_s"] >= RATE * RECORD_BYTES
+    (deleted,) = loads(rows)
+    assert deleted["verdict"] == "enough"

@@ -12,6 +12,10 @@ BY_SIZES = [name for name in COHORTS if any(word in name for word in ("replica",
 OTHERS = [
     "clean", "compaction", "retention", "records × 10 at midday", "the first or last reading wrong",
     "times of whole 5 min", "two leaders by turns, told a round late", "partitions added",
+    "answers repeated for up to 5 min", "answers of a cache of 6 min", "rounds of up to 40 s", "an offset that jumps",
+    "a follower answers by turns, a minute behind", "offsets ahead by a tenth for 3 h", "a clock set back by an hour",
+    "a log put back from a backup of 6 h", "a clock set ahead by an hour", "a cleaner that takes less than comes",
+    "retention by bytes, the start told a round late", "records sent 6 h late",
 ]  # fmt: skip
 KNOWN_FOR_SURE = {
     "clean",
@@ -20,6 +24,12 @@ KNOWN_FOR_SURE = {
     "records × 10 at midday",
     "a lasting jump of the size",
     "partitions added",
+    "an offset that jumps",
+    "a log put back from a backup of 6 h",
+    "sizes of records that vary by 30 %",
+    "sizes of records by another compression",
+    "a replica in another directory and back",
+    "records sent 6 h late",
 }
 
 

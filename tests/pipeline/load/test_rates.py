@@ -271,3 +271,12 @@ def test_a_leader_may_have_any_number() -> None:
 
 def test_nobody_knows_whose_size_it_is_while_nobody_knows_who_leads() -> None:
     assert sizes(0, 1000, 2000, leader=-1) == [None, None, None]
+
+
+def test_an_offset_that_jumps_without_bytes_is_no_write() -> None:
+    rows = [{"taken_ms": 1000 * n, "end_offset": 10 * n + 900 * (n >= 6), "size_bytes": 1000 * n} for n in range(12)]
+    found = told(rows, "new_records", "new_bytes", "verdict")
+    assert found[1:6] + found[7:] == [(10, 1000, "good")] * 10
+    assert found[6] == (None, None, "truncated")
+    frozen = [row | {"size_bytes": 5000 if n >= 5 else row["size_bytes"]} for n, row in enumerate(rows)]
+    assert told(frozen, "new_records")[6] == (910,), "the size may be the wrong one"

@@ -37,6 +37,9 @@ time, as for gaps, only the mean counts as known.
                         wrong, too
     d                   for e: where an hour has two samples at most, by how much the mean size of records would be
                         another without that hour, if more than 0.05: one step of the size may be a replica's move
+    c                   for the upper ends of a topic known to be compacted: by how much records of the median hour
+                        weigh more than the mean; a cleaner that takes less than comes never shrinks the log; more than
+                        0.1 is a contradiction, too
     0.2, for e' 2       where the size is only known from the whole log (`log`): it may be another at the peak
 
 *Clock.* A round with a wrong time makes one interval's rate too high and the next one's too low: the mean stays, the
@@ -49,6 +52,13 @@ The 1/k² is for the first and the last time, whose errors the sum of s has, too
 neighbouring hours with four intervals or so, each in relation to its own rate. So rounds may be rarer by night, when
 less is written: over all intervals alike, this would look like a wrong clock, and rarer rounds by day would hide one.
 Nor is an hour by day a neighbour of the one by night before a gap.
+Readings may be of another time, too, while their own times are right: an exporter repeats its last answer, a round
+takes its time, a follower answers in turn. What one interval has too much the next has too little, so that j² also is
+
+    2 (minus the mean product of the relative deviations of neighbouring rates from the mean of their hour)
+
+beyond what a random order of these rates makes of it and two standard errors, so that bursts are no wrong clock. Writes
+in batches of a short period look like repeated answers, and are as uncertain. The larger of both counts.
 The 95th percentile of values that scatter by j is too high by exp(1.645 j), and where it is the least of the bursts too
 low by as much; 2 j allows for tails.
 
@@ -105,6 +115,7 @@ class ErrorFigures:
     unsized_time: Floats
     size_spread: Floats
     of_one: Floats
+    cleaned: Floats
     scatter: Floats
     unequal: Floats
     rate_count: Floats
@@ -118,7 +129,7 @@ class ErrorFigures:
         spread = np.maximum(2 * self.size_spread, np.where(self.is_by_log | self.is_doubted, 0.0, LOG_SIZE))
         sizes = self._if_by_log(LOG_SIZE) + spread * (1 - _bounded(self.sized)) + self.of_one
         error = 1 + ROUND + self._common() + sizes
-        return (1 - self.unknown * (1 - quiet)) / error, (1 + self.unknown * (busy - 1)) * error
+        return (1 - self.unknown * (1 - quiet)) / error, (1 + self.unknown * (busy - 1)) * (error + self.cleaned)
 
     def p95_places(self) -> tuple[Floats, Floats]:
         """Quantiles that, times `p95_factors`, are the ends of the interval of the 95th percentile."""
@@ -139,7 +150,7 @@ class ErrorFigures:
         is_of_other_days = self.not_good > _TAIL * (1 - self.least_good)
         busiest_day = np.where(is_of_other_days, self.day_ratio, 1.0)
         clock = np.exp(2 * self.scatter)
-        return 1 / error / clock, error * busiest_day * clock
+        return 1 / error / clock, (error + self.cleaned) * busiest_day * clock
 
     def _least_tail(self) -> Floats:
         least_good = self.least_good * (1 - self.unequal)
@@ -189,10 +200,10 @@ def _last_not_after(owner: Ints, knots: Floats, values: Floats) -> Ints:
     return np.maximum(places[count:], 0)
 
 
-def evidence(hours: LatestHours, is_by_log: Mask, is_less: Mask) -> ErrorFigures:
+def evidence(hours: LatestHours, is_by_log: Mask, is_less: Mask, is_compacted: Mask) -> ErrorFigures:
     """Compute the evidence from the hours. Figures are rounded, so that the order of summation does not show.
 
-    `is_less` is that of `holds_less`.
+    `is_less` is that of `holds_less`; of topics not known to be compacted, `is_compacted` is false.
     """
     known_ms, good_ms = (hours.sums(hours.milliseconds(name)) for name in ("seconds", "good_seconds"))
     sums = {name: hours.sums(hours[name]) for name in (
@@ -200,8 +211,11 @@ def evidence(hours: LatestHours, is_by_log: Mask, is_less: Mask) -> ErrorFigures
     is_sized = (hours["sized_records"] > 0) & (hours["new_bytes"] > 0)
     is_unsized = (hours["new_records"] > 0) & ~is_sized
     bytes_squared = hours.sums(np.where(is_sized, _ratio(hours["new_bytes"] ** 2, hours["sized_records"]), 0.0))
+    size = _ratio(sums["new_bytes"], sums["sized_records"])
+    usual = hours.middle(np.where(is_sized, _ratio(hours["new_bytes"], hours["sized_records"]), np.nan))
+    cleaned = np.where(is_compacted, _known(np.fmax(_ratio(usual, size) - 1, 0.0), 0.0), 0.0)
     # A size that was another's once may have been so at other times: then no size is sure.
-    is_doubted = (hours.sums(hours["contradicted_count"]) > 0) | is_less
+    is_doubted = (hours.sums(hours["contradicted_count"]) > 0) | is_less | (cleaned > TOLD_ERROR)
     # Records of hours without sizes may be larger: they say no more of the largest rates than hours never measured.
     is_missing = is_unsized & ~(is_by_log | is_doubted)[hours.owner]
     rated_ms = np.where(is_missing, 0.0, hours.milliseconds("good_seconds"))
@@ -210,13 +224,13 @@ def evidence(hours: LatestHours, is_by_log: Mask, is_less: Mask) -> ErrorFigures
     span_s = (hours.largest(hours["last_ms"]) - hours.least(hours["first_ms"])) / 1000.0
     meant_s = np.fmax(span_s, DAY_S)
     mean = _ratio(sums["new_records"], known_ms)
-    size = _ratio(sums["new_bytes"], sums["sized_records"])
     size_variance = _ratio(_ratio(bytes_squared, sums["sized_records"]), size * size) - 1
     others = [sums[name][hours.owner] - hours[name] for name in ("new_bytes", "sized_records")]
     moved = _ratio(_ratio(*others), size[hours.owner])
     of_one = np.fmax(moved, _ratio(np.ones_like(moved), moved)) - 1
     of_one = hours.largest(np.where(is_sized & (hours["sample_count"] <= _FEW) & (of_one > _MUCH), of_one, 0.0))
     lengths = _ratio(sums["squared_seconds"] * intervals, (good_ms / 1000.0) ** 2) - 1
+    scatter = np.fmax(_squared_scatter(hours, by_hour), _squared_turns(hours, by_hour))
     figures = {
         "meant_s": meant_s,
         "unknown": _bounded(1 - known_ms / 1000.0 / meant_s),
@@ -231,7 +245,8 @@ def evidence(hours: LatestHours, is_by_log: Mask, is_less: Mask) -> ErrorFigures
         ),
         "size_spread": np.sqrt(np.fmax(size_variance, 0.0)),
         "of_one": _known(of_one, 0.0),
-        "scatter": np.sqrt(np.fmin(np.fmax(_squared_scatter(hours, by_hour), 0.0), _MOST_SCATTER**2)),
+        "cleaned": cleaned,
+        "scatter": np.sqrt(np.fmin(np.fmax(scatter, 0.0), _MOST_SCATTER**2)),
         "unequal": np.fmin(np.fmax(lengths, 0.0), _MOST_UNEQUAL),
         "rate_count": np.maximum(intervals, 1.0),
     }
@@ -254,6 +269,14 @@ def _squared_scatter(hours: LatestHours, intervals: Floats) -> Floats:
     seen = np.where(np.isnan(excess), 0.0, count - _ratio(np.ones_like(count), count))
     owner = hours.owner[begins]
     return _ratio(*(np.bincount(owner, np.nan_to_num(each), len(hours)).astype(np.float64) for each in (excess, seen)))
+
+
+def _squared_turns(hours: LatestHours, intervals: Floats) -> Floats:
+    """j² of each partition by neighbouring rates that take each other back; NaN without three in any hour."""
+    turns = hours["turn_sum"] / MICRO
+    # The mean of an hour takes a part of its turns with it.
+    seen = hours.sums(_ratio(np.fmax(intervals - 1, 0.0) * np.fmax(intervals - 2, 0.0), intervals))
+    return _ratio(2 * (hours.sums(turns) - 2 * np.sqrt(hours.sums(turns**2))), seen)
 
 
 def _follow_a_gap(hours: LatestHours) -> Mask:

@@ -136,6 +136,8 @@ MICRO = 1_000_000
 ALLOWED_LATENESS_MS = 2 * HOUR_MS
 _RIGHT = 4 + 2 + 3
 _LEFT_SAMPLES, _LEFT_COUNTING = 3, 5
+_UNITS = 50
+"""Steps of a size, told in MiB or so, of which an interval must have as many to weigh its records to a fiftieth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +209,7 @@ def hours(samples: Samples, rates: Rates, is_open: Mask, is_new: Mask) -> Hours 
     with np.errstate(all="ignore"):
         rate = np.where(is_good & (seconds > 0), new_records / seconds, np.nan)
         size = np.where(counts, samples.size_bytes[places], np.nan)
+        weighed = rate * _weights(rates.sized_records[places], rates.new_bytes[places], size, first)
         mean_size = _sums(size, first) / _sums(~np.isnan(size), first)
     last = np.maximum.reduceat(np.where(counts, np.arange(len(places)), -1), first)
     seen_ms = np.where(counts, taken_ms, np.nan)
@@ -218,6 +221,7 @@ def hours(samples: Samples, rates: Rates, is_open: Mask, is_new: Mask) -> Hours 
         "squared_seconds": np.add.reduceat(np.nan_to_num(good_ms * good_ms), first) / 1_000_000.0,
         "good_records": _sums(good_records, first),
         "rate_sum": _sums(np.rint(rate * MICRO), first),
+        "turn_sum": _turns(weighed, first),
         "new_records": _sums(new_records, first),
         "most_new_records": np.maximum.reduceat(np.nan_to_num(new_records), first),
         "sized_records": _sums(rates.sized_records[places], first),
@@ -231,10 +235,37 @@ def hours(samples: Samples, rates: Rates, is_open: Mask, is_new: Mask) -> Hours 
         "new_count": _sums(new & counts, first),
         "new_twice_count": _sums(new & (rates.reason[places] == TWICE), first),
     }
-    known = ~np.isnan(rate)
-    bins = bins_of(rate[known])
+    known = ~np.isnan(weighed)
+    bins = bins_of(weighed[known])
     histograms = Histograms.of(len(first), (np.cumsum(begins) - 1)[known], bins, np.ones_like(bins))
     return Hours(places[first], np.where(last >= 0, places[last], -1), figures, histograms)
+
+
+def _weights(records: Floats, bytes_: Floats, sizes: Floats, first: Ints) -> Floats:
+    """Weight of each interval's records over that of its hour; 1 where it is unknown, or sizes are rounded too much."""
+    lengths = np.diff(first, append=len(records))
+    unit = np.repeat(np.gcd.reduceat(np.nan_to_num(sizes).astype(np.int64), first), lengths)
+    hour = np.repeat(_sums(bytes_, first) / _sums(records, first), lengths)
+    # Rounded, so that records of one weight have 1.
+    found = np.round(bytes_ / records / hour, 9)
+    return np.where(np.isfinite(found) & (hour * records >= _UNITS * unit), found, 1.0)
+
+
+def _turns(rate: Floats, first: Ints) -> Ints:
+    """How far the rates of each hour take each other back, in millionths: see `accuracy.py`."""
+    lengths = np.diff(first, append=len(rate))
+
+    def sums(values: Floats | Mask) -> Floats:
+        return np.add.reduceat(np.nan_to_num(values), first).astype(np.float64)
+
+    with np.errstate(all="ignore"):
+        count = sums(~np.isnan(rate))
+        deviation = rate / np.repeat(sums(rate) / count, lengths) - 1
+        product = deviation * np.append(np.nan, deviation[:-1])
+        product[first] = np.nan  # its neighbour is in another hour
+        in_random_order = sums(~np.isnan(product)) * sums(deviation**2) / (count * (count - 1))
+        turns = np.rint(MICRO * (-sums(product) - in_random_order))
+    return np.nan_to_num(turns, posinf=0.0, neginf=0.0).astype(np.int64)
 
 
 def _sums(values: Floats | Mask, first: Ints) -> Ints:
@@ -292,7 +323,7 @@ def column(values: Floats | Ints | Mask | pa.Array | pa.ChunkedArray, kind: pa.D
 
 LISTS = ("rate_bins", "rate_counts")
 FIGURES = (
-    "hour_ms", "seconds", "good_seconds", "squared_seconds", "good_records", "rate_sum", "new_records",
+    "hour_ms", "seconds", "good_seconds", "squared_seconds", "good_records", "rate_sum", "turn_sum", "new_records",
     "sized_records", "new_bytes", "contradicted_count", "mean_size_bytes", "sample_count", "odd_count",
     "first_ms", "last_ms", "last_start_offset", "last_end_offset", "last_size_bytes",
 )  # fmt: skip
@@ -384,7 +415,7 @@ class LatestHours:
         """Rates of the intervals outside gaps, over all hours; each hour counts with its measured milliseconds.
 
         So it does not matter that some hours have more rounds than others. Rates refer to records of the partition's
-        mean size: in an hour with records twice that size, they count twice.
+        mean size: in an interval with records twice that size, they count twice.
         """
         new_bytes, sized = self.figures["new_bytes"], self.figures["sized_records"]
         with np.errstate(all="ignore"):

@@ -179,11 +179,11 @@ def partition_loads(batches: Iterable[pa.RecordBatch], window_days: int = WINDOW
 def _columns(hours: LatestHours, window_days: int) -> Columns:
     keys = hours.rows.select([*PARTITION_KEY, "epoch"]).take(hours.starts)
     epoch = keys["epoch"].to_numpy()
-    is_less = holds_less(hours)
+    is_less, is_compacted = holds_less(hours), mask(hours.rows[IS_COMPACTED].take(hours.starts))
     weeks = _of_measured(hours, window_days)
     # A cleaner takes records out, so that the log holds less than was written to it. It may; that leaves the doubt.
-    found = _rates(hours, is_less & ~mask(hours.rows[IS_COMPACTED].take(hours.starts)))
-    told = evidence(hours, (found.basis == LOG) & (found.records_per_s > 0), is_less)
+    found = _rates(hours, is_less & ~is_compacted)
+    told = evidence(hours, (found.basis == LOG) & (found.records_per_s > 0), is_less, is_compacted)
     in_records = {
         **_percentiles(hours, told, found.records_per_s),
         "recent_write_bytes_per_s": weeks.pop("recent_records_per_s"),

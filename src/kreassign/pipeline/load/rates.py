@@ -342,6 +342,8 @@ def first_broken(rules: tuple[SeriesRule[Around], ...], near: Around, count: int
 #     a log that was cleaned      it shrank, though it begins where it began: no bytes are known for that time
 #     bytes that contradict       the log grew by far more or less than its records weigh: the size is of another copy;
 #                                 no bytes are known for that time
+#     an offset that jumped       ten times as many records as usual, of a tenth of their weight, while the log grew on:
+#                                 the offset is of another log; nothing is known for that time
 #
 # Restarts of brokers need no rule: offsets and sizes are on disk, and a broker that is down leaves a gap.
 #
@@ -387,7 +389,7 @@ class IntervalVerdict(IntEnum):
     """There is no sample before it."""
     RESET = 3
     TRUNCATED = 4
-    """The end offset of the same log went back."""
+    """The end offset of the same log went back, or jumped ahead without bytes."""
     ODD = 5
     """The sample does not count."""
     TWICE = 6
@@ -484,6 +486,7 @@ def _grown(samples: Samples, counts: Mask) -> tuple[Ints, Mask, tuple[Floats, Fl
     growth = np.where(is_appended, size - series.before(size), np.nan)
     new_bytes = np.where(leader == series.before(leader), growth, np.nan)
     contradicts = _contradict(series, records, size, (growth, new_bytes))
+    goes_on &= ~(contradicts & _jumps(series, records, new_bytes))
     is_sized = (new_bytes >= 0) & ~contradicts & ~_leader_moves(series, leader)
     figures = (
         (taken_ms - series.before(taken_ms)) / 1000.0,
@@ -536,6 +539,19 @@ def _contradict(series: Series, records: Floats, size: Floats, grown: tuple[Floa
     )
     contradicts |= (growth < 0) & (TENFOLD * size < size - growth)
     return contradicts
+
+
+def _jumps(series: Series, records: Floats, new_bytes: Floats) -> Mask:
+    """True where many more records came than around, and of bytes no more: a size that stands still is no such proof.
+
+    Where bytes contradict records, one of both is wrong.
+    """
+    places = range(1, _AROUND + 1)
+
+    def usual(values: Floats) -> Floats:
+        return _median_of([look(values, place) for place in places for look in (series.before, series.after)])
+
+    return (records > TENFOLD * (usual(records) + 1)) & (new_bytes > 0) & (new_bytes < TENFOLD * usual(new_bytes))
 
 
 def _median_of(values: list[Floats]) -> Floats:
