@@ -158,6 +158,22 @@ def _heavy(chance: np.random.Generator, at: Floats, count: int) -> Floats:
     return np.asarray(np.exp(days) * _noise(chance, at, count, 0.02))
 
 
+def _growth_that_saturates(chance: np.random.Generator, at: Floats, count: int) -> Floats:
+    """A curve of S from a fifth to four, whose middle was 5 to 20 days ago."""
+    middle, width = HISTORY_DAYS - chance.uniform(5, 20, count), chance.uniform(1.5, 4, count)
+    return (0.2 + 4 / (1 + np.exp((middle - at) / width))) * _noise(chance, at, count, 0.02)
+
+
+def _begun_lately(chance: np.random.Generator, at: Floats, count: int) -> Floats:
+    """Nothing was written until one to six days ago."""
+    return np.where(at < HISTORY_DAYS - chance.uniform(1, 6, count), 0.0, 1.0) * _noise(chance, at, count, 0.02)
+
+
+def _odd_every_other_week(chance: np.random.Generator, at: Floats, count: int) -> Floats:
+    """One day in fourteen writes ten times as much."""
+    return np.where(np.floor(at) % 14 == chance.integers(0, 14, count), 10.0, 1.0) * _noise(chance, at, count, 0.02)
+
+
 COHORTS: Mapping[str, tuple[tuple[int, int], _Draw]] = {
     "quiet weekends, 7 days": ((7, 7), _weekends),
     "quiet weekends, 14 days": ((14, 14), _weekends),
@@ -177,5 +193,8 @@ COHORTS: Mapping[str, tuple[tuple[int, int], _Draw]] = {
     "another level since 2 to 6 days, with weekends": ((28, 28), _new_level),
     "half a day without writes, every tenth day": ((28, 28), _outages),
     "days with heavy tails": ((28, 28), _heavy),
+    "growth that saturates": ((28, 28), _growth_that_saturates),
+    "writes since 1 to 6 days": ((28, 28), _begun_lately),
+    "a day of ten every other week": ((28, 28), _odd_every_other_week),
 }
 """How many days of history each partition has, and its rates."""

@@ -11,7 +11,7 @@ import pytest
 from bench.forecast_cohorts import AHEAD_DAYS, COHORTS, Cohort, cohorts
 from bench.forecast_truth import curve_of
 from kreassign.pipeline.load.fits import fit
-from kreassign.pipeline.load.forecast import Curve
+from kreassign.pipeline.load.forecast import Curve, backtest, widening_of
 
 
 @cache
@@ -113,3 +113,42 @@ def test_days_without_a_jump_and_levels_of_two_days_are_no_jump() -> None:
     assert not fit(rates).has_jumped.any()
     rates[:, :2] *= 3
     assert not fit(rates).has_jumped.any()
+
+
+@pytest.mark.parametrize("name", COHORTS)
+def test_no_level_is_above_the_largest_day_however_days_are_missing(name: str) -> None:
+    cohort, chance = known(name), np.random.default_rng(2)
+    days = np.where(chance.random(cohort.days.shape) < 0.25, np.nan, cohort.days)
+    found, sigmas = fit(days), backtest(days).sigmas
+    assert (found.level <= np.nanmax(days, axis=1) * (1 + 1e-9)).all()
+    tested = sigmas[~np.isnan(sigmas)]
+    low, high = Curve.of(found).between(AHEAD_DAYS, widening_of(tested) if len(tested) else 1.0)
+    assert np.mean((low <= cohort.truth) & (cohort.truth <= high)) >= 0.8
+
+
+def test_unmeasured_days_after_a_step_are_at_the_new_level() -> None:
+    days = np.full((1, 28), 100.0)
+    days[0, :4], days[0, [1, 5, 12]] = 400.0, np.nan
+    assert fit(days).level == pytest.approx([400])
+
+
+def test_a_day_that_is_at_a_new_level_already_is_not_lifted_to_it() -> None:
+    """Writes began within the sixth day from the last; the fifth was not measured."""
+    days = np.concatenate([[38.2, 38.1, 39.4, 38.8, np.nan, 24.0], np.zeros(22)])[None, :]
+    assert fit(days).level == pytest.approx([37], rel=0.1)
+
+
+def test_a_straight_decline_may_end_at_nothing() -> None:
+    noise = np.exp(np.random.default_rng(1).normal(0, 0.02, (20, 28)))
+    straight, slowing = 100.0 * (5 + np.arange(28)) / 33 * noise, 100.0 * 0.95 ** np.arange(28)[::-1] * noise
+    ends, goes_on = (Curve.of(fit(days)).between(AHEAD_DAYS, 1.0)[0] for days in (straight, slowing))
+    assert (ends == 0).all()
+    assert (goes_on > 0).all()
+
+
+def test_a_partition_that_paused_for_a_week_may_pause_again() -> None:
+    days = np.where(np.random.default_rng(4).random((200, 28)) < 0.15, 30.0, 0.0)
+    days[:, 0], days[:, 5:12] = 30.0, 0.0
+    low, high = Curve.of(fit(days)).between(AHEAD_DAYS, 1.0)
+    assert (low == 0).all()
+    assert (high > 0).all()

@@ -4,11 +4,13 @@ Let y[a] be the mean rate of day a, counted back from the last measured hour: y[
 days hold the same hours and weekdays, wherever the week begins.
 
     usual     ln of the median of the same weekday in the three weeks before, of at least two
-    level     mean of the last seven days; an unmeasured day is replaced by the same weekday of the week before. Where
+    level     mean of the last seven days; an unmeasured day is replaced by the usual one at the level of the others, or
+              by the same weekday of the week before, as much higher or lower as the others are, but no odd one. Where
               the last two to six days are all above, or all below, what was usual by far more than the days before
               them, there is a *new level*: the older days are lifted to it. A day of those before that is odd in the
               same way is replaced by the usual one. So a rate that has been 0 for two days is at 0, unless that is
-              usual; its range reaches to the level before, and no growth is continued
+              usual; its range reaches to the level before, and no growth is continued. No level is above the largest
+              day; where a week of the past wrote nothing, or a decline speeds up, the range reaches to 0
     jump      the last day alone is odd, if need be beside the same weekday of the week before, and apart from the rest
               of its own week (weeks before may be the odd ones): one day proves no new level, and is not ignored. It is
               replaced, and the range reaches to a week at its level
@@ -61,8 +63,12 @@ _USUAL_FROM_MEDIAN = 1.4826
 """Standard deviation over the median distance from the median, of normal numbers."""
 _FAR = 3.0
 """So many usual distances are far."""
+_FASTER = 1.25
+"""A decline of the last week that is so many times that of the weeks before may go on to 0."""
 _STEP = math.log(1.25)
 """Least difference of a day, or of the days since a step, that is no noise."""
+_ODD_DAY = 4.0
+"""A weekday of the week before stands for one that was not measured within this factor of the measured days."""
 _LEAST_BESIDE = 3
 """Days of a week that must be compared with usual ones before one of them is odd."""
 _NOTHING = 1e-6
@@ -76,8 +82,8 @@ class Fit:
     """Per partition: whole days, level, growth per day and half of its 95% interval, whether it is a trend, spread.
 
     Growth and its error are NaN without enough days for a trend; the level is NaN without any day. `plain_level` is the
-    level if there was no step, and if odd last days go on. `has_slowed`: growth that would be a trend if the last days
-    showed it, too. `has_jumped`: the last day alone is at another level.
+    level if there was no step, if odd last days go on, or if the rate may end. `has_slowed`: growth that would be a
+    trend if the last days showed it, too. `has_jumped`: the last day alone is at another level.
     """
 
     days: Ints
@@ -108,8 +114,8 @@ def fit(rates: Floats) -> Fit:
     days = np.count_nonzero(~np.isnan(rates), axis=1)
     is_enough = (days >= DAYS_OF_TREND) & (changes.count >= DAYS_A_WEEK)
     growth, error = changes.growth(is_enough), changes.error(is_enough)
-    week, paused = _last_week(rates), _paused(rates)
-    settled, plain, has_jumped = _settled(rates, week)
+    paused = _paused(rates)
+    week, settled, plain, has_jumped = _settled(rates, _last_week(rates))
     has_stopped = (paused >= DAYS_A_WEEK) | ((paused >= _LATEST) & (_mean_of_known(settled) == 0))
     is_growth = (np.abs(growth) > error) & changes.are_steady() & ~has_stopped
     has_slowed = is_growth & (
@@ -117,13 +123,19 @@ def fit(rates: Floats) -> Fit:
     )
     # A trend needs the days as they were, but for a last one that alone would raise or lower it.
     is_as_it_was = (is_growth & ~has_jumped)[:, None]
+    most = np.fmax.reduce(rates, axis=1, initial=np.nan)
+    level = np.where(has_stopped, 0.0, np.minimum(_mean_of_known(np.where(is_as_it_was, week, settled)), most))
+    plain_level = np.fmax(
+        np.minimum(_mean_of_known(np.where(is_as_it_was, week, plain)), most),
+        np.where(has_stopped, _level_before(rates, paused), np.nan),
+    )
+    latest, older = (_mean_of_known(each) for each in np.hsplit(week_to_week, [DAYS_A_WEEK]))
+    # A rate that falls in a straight line falls faster and faster as a share of what is left.
+    may_end = _has_idle_week(rates) | (is_growth & (latest < _FASTER * older) & (older < 0))
     return Fit(
         days=days,
-        level=np.where(has_stopped, 0.0, _mean_of_known(np.where(is_as_it_was, week, settled))),
-        plain_level=np.fmax(
-            _mean_of_known(np.where(is_as_it_was, week, plain)),
-            np.where(has_stopped, _level_before(rates, paused), np.nan),
-        ),
+        level=level,
+        plain_level=np.where(may_end & (plain_level <= level), 0.0, plain_level),
         growth=growth,
         error=error,
         has_trend=is_growth & ~has_slowed,
@@ -153,6 +165,17 @@ def _paused(rates: Floats) -> Ints:
     return np.asarray(np.logical_and.accumulate(rates == 0, axis=1).sum(axis=1))
 
 
+def _has_idle_week(rates: Floats) -> Mask:
+    """True where no measured day of seven in a row wrote anything, and most were measured."""
+
+    def of_seven(days: Mask) -> Ints:
+        before = np.cumsum(np.pad(days, ((0, 0), (1, 0))), axis=1)
+        return np.asarray(before[:, DAYS_A_WEEK:] - before[:, :-DAYS_A_WEEK])
+
+    found: Mask = ((of_seven(rates > 0) == 0) & (2 * of_seven(rates == 0) > DAYS_A_WEEK)).any(axis=1)
+    return found
+
+
 def _level_before(rates: Floats, paused: Ints) -> Floats:
     """Mean of the seven days before a pause; NaN without any."""
     places = paused[:, None] + np.arange(DAYS_A_WEEK)
@@ -160,15 +183,25 @@ def _level_before(rates: Floats, paused: Ints) -> Floats:
     return _mean_of_known(np.take_along_axis(padded, places, axis=1))
 
 
-def _settled(rates: Floats, week: Floats) -> tuple[Floats, Floats, Mask]:
-    """The last seven days, odd ones replaced by usual ones, and those before a step lifted to the level after it.
+def _settled(rates: Floats, week: Floats) -> tuple[Floats, Floats, Floats, Mask]:
+    """The last seven days; and odd ones replaced by usual ones, and those before a step lifted to the level after it.
 
     And the same as it is if there was no step, and the last days, if they are odd, will go on. And where the last day
     alone is odd.
     """
     nothing = _NOTHING * _ranked_median(np.where(rates > 0, rates, np.nan))[:, None]
-    logs, of_week = _logs(np.maximum(rates, nothing)), _logs(np.maximum(week, nothing))
-    usual = _usual(logs)
+    logs = _logs(np.maximum(rates, nothing))
+    usual, of_week = _usual(logs), _of_days(logs, 0)
+    measured = of_week - usual
+    # A day of this week that was not measured is at the level of the others, not at that of the week before.
+    is_unknown, ahead = np.isnan(of_week), _ranked_median(of_week - _of_days(logs, 1))[:, None]
+    older = week * np.exp(np.where(np.isnan(ahead), 0.0, ahead))
+    level = np.exp(_ranked_median(of_week))[:, None]
+    has_some = np.count_nonzero(~is_unknown, axis=1)[:, None] >= _LEAST_BESIDE
+    older = np.where(has_some, np.clip(older, level / _ODD_DAY, level * _ODD_DAY), older)
+    as_others = np.exp(usual + _ranked_median(measured)[:, None])
+    week = np.where(is_unknown, np.where(np.isnan(as_others), older, as_others), week)
+    of_week = _logs(np.maximum(week, nothing))
     apart = of_week - usual
     away, as_usual, is_odd = _odd(of_week, usual, nothing)
     # The weeks before may be the odd ones: a last day that has jumped is apart from all others of its own week as well.
@@ -176,23 +209,30 @@ def _settled(rates: Floats, week: Floats) -> tuple[Floats, Floats, Mask]:
     is_alone = np.isnan(usual[:, 0]) | (np.count_nonzero(~np.isnan(apart), axis=1) < _LEAST_BESIDE)
     is_apart = (of_week[:, 0] > most + _STEP) | (of_week[:, 0] < least - _STEP)
     is_alone &= is_apart  # One week judges no day but the last, and only if more cannot.
-    for each, by_one in zip((away, as_usual, is_odd), _odd(of_week, _week_before(logs), nothing), strict=True):
+    for each, by_one in zip((away, as_usual, is_odd), _odd(of_week, _of_days(logs, 1), nothing), strict=True):
         each[:, 0] = np.where(is_alone, by_one[:, 0], each[:, 0])
     has_jumped = is_odd[:, 0] & ~is_odd[:, 1] & is_apart
     settled = np.where(is_odd, as_usual, week)
     plain = np.where(is_odd & ~np.logical_and.accumulate(is_odd, axis=1), as_usual, week)
     plain[:, 1:] = np.where(has_jumped[:, None], settled * np.exp(away[:, :1]), plain)[:, 1:]
     for days in range(_LATEST, DAYS_A_WEEK):
-        latest, before = apart[:, :days], apart[:, days:]
-        rise, fall = latest.min(axis=1) - before.max(axis=1), before.min(axis=1) - latest.max(axis=1)
-        step = _ranked_median(latest) - _ranked_median(before)
-        is_step = (np.fmax(rise, fall) > _STEP)[:, None]
-        lifted = np.concatenate([week[:, :days], np.exp(usual + apart + step[:, None])[:, days:]], axis=1)
+        latest, before = measured[:, :days], measured[:, days:]
+        (low, high), (low_before, high_before) = (
+            [by.reduce(each, axis=1) for by in (np.fmin, np.fmax)] for each in (latest, before)
+        )
+        is_beyond = np.fmax(low - high_before, low_before - high) > _STEP
+        is_step = (is_beyond & (np.count_nonzero(~np.isnan(latest), axis=1) >= _LATEST))[:, None]
+        level = _ranked_median(latest)[:, None]
+        raised = apart + level - _ranked_median(before)[:, None]
+        # A day that is near the new level already is lifted no further.
+        raised = np.clip(raised, (low - _STEP)[:, None], (high + _STEP)[:, None])
+        raised[:, :days] = np.where(is_unknown, level, apart)[:, :days]
+        lifted = np.where(np.isnan(usual), week, np.exp(usual + raised))
         settled, plain = np.where(is_step, lifted, settled), np.where(is_step, week, plain)
         has_jumped &= ~is_step[:, 0]
     # What was usual may have differed a little from the median.
     settled, plain = (np.where(each < 10 * nothing, 0.0, each) for each in (settled, plain))
-    return settled, plain, has_jumped
+    return week, settled, plain, has_jumped
 
 
 def _odd(of_week: Floats, usual: Floats, nothing: Floats) -> tuple[Floats, Floats, Mask]:
@@ -205,10 +245,10 @@ def _odd(of_week: Floats, usual: Floats, nothing: Floats) -> tuple[Floats, Float
     return away, as_usual, (np.abs(away) > far) & (as_usual >= 10 * nothing)
 
 
-def _week_before(logs: Floats) -> Floats:
-    """Each weekday of the last seven days a week earlier; NaN where it is unknown."""
+def _of_days(logs: Floats, weeks_back: int) -> Floats:
+    """Each weekday of the last seven days, or so many weeks earlier; NaN where it is unknown."""
     padded = np.pad(logs, ((0, 0), (0, max(0, 2 * DAYS_A_WEEK - logs.shape[1]))), constant_values=np.nan)
-    return padded[:, DAYS_A_WEEK : 2 * DAYS_A_WEEK]
+    return padded[:, weeks_back * DAYS_A_WEEK :][:, :DAYS_A_WEEK]
 
 
 def _usual(logs: Floats) -> Floats:
