@@ -35,8 +35,10 @@ _BEGINNINGS = (
     (b"\x1f\x8b", "a compressed file (gzip), such as a snapshot; unpack any other (`gunzip -k`)"),
     (b"\x28\xb5\x2f\xfd", "a compressed file; unpack it (`unzstd`)"),
     (b"\xfd7zXZ\0", "a compressed file; unpack it (`unxz -k`)"),
+    (b"\x04\x22\x4d\x18", "a compressed file; unpack it (`unlz4`)"),
     (b"BZh", "a compressed file; unpack it (`bunzip2 -k`)"),
     (b"PAR1", "a Parquet file, such as a snapshot in columns"),
+    (b"Obj\x01", "a file of Avro"),
     (b"SQLite format 3\0", "a database of SQLite, such as the journal of a run"),
     (b"PK\x03\x04", "a ZIP archive"),
 )

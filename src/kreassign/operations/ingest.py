@@ -10,10 +10,12 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
 from tempfile import gettempdir
+from typing import BinaryIO
 
 from kreassign.admin import AdminClient
 from kreassign.admin.properties import read_properties
@@ -40,6 +42,7 @@ from kreassign.pipeline.ingest.exporters import (
     of_brokers,
 )
 from kreassign.pipeline.ingest.imported_samples import (
+    LARGEST_LINE,
     Judge,
     PartitionReadings,
     check_columns,
@@ -294,6 +297,8 @@ NO_INSTANCE: Mapping[str, int] = {}
 SAME_KEY = "has the key of another row, and other values, so neither is stored"
 OTHER_STORED = "is in the table already with other values, which stay"
 _BATCH_ROWS = 200_000
+_MOST_BYTES = 512 << 20
+"""Bytes of a metrics file; its readings take several times as much memory."""
 _NO_LEADER = ("leader", -1)
 
 
@@ -375,8 +380,7 @@ def import_metrics(
         told = ImportedFile(file)
         done.files.append(told)
         try:
-            content = file.read_bytes()
-            found = _readable(content)
+            found = _readable(_content(file))
             origin = FileOrigin(cluster, file.stat().st_mtime_ns // 1_000_000, broker, instances, file.name)
         except (InputError, OSError) as error:
             told.problem = machine_reason(error)
@@ -439,7 +443,12 @@ def _own_rows(file: Path, cluster: str | None) -> Iterator[tuple[str, schemas.Ro
         opened.seek(0)
         if is_parquet:
             check_columns(foreign_columns(file), cluster)
-        yield from given_rows(foreign_rows(file), cluster) if is_parquet else text_rows(opened, cluster)
+        yield from given_rows(foreign_rows(file), cluster) if is_parquet else text_rows(_lines(opened), cluster)
+
+
+def _lines(opened: BinaryIO) -> Iterator[bytes]:
+    """Lines of a file; of one that is too long no more than shows it."""
+    return iter(partial(opened.readline, LARGEST_LINE + 1), b"")
 
 
 class _Quarantine:
@@ -479,6 +488,18 @@ def _named_by(content: object) -> str:
 def _storable(text: str) -> str:
     """Escape half surrogates, which stand for bytes that are not UTF-8."""
     return text.encode(errors="backslashreplace").decode()
+
+
+def _content(file: Path) -> bytes:
+    """Content of a metrics file, which is read as a whole. Raises InputError for one that is too large."""
+    with file.open("rb") as opened:
+        is_larger = os.fstat(opened.fileno()).st_size > _MOST_BYTES
+        content = b"" if is_larger else opened.read(_MOST_BYTES + 1)
+    if is_larger or len(content) > _MOST_BYTES:
+        raise InputError(
+            f"it has more than {_MOST_BYTES >> 20} MiB; split it (`split -C 256m` for a page, or query shorter times)"
+        )
+    return content
 
 
 def _readable(content: bytes) -> Parsed:

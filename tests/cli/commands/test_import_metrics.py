@@ -279,3 +279,18 @@ def test_parquet_samples_may_have_other_types_and_damage_is_named(tmp_path: Path
     rows = {row["taken_ms"]: row for row in read_rows(tmp_path / "data", SAMPLES)}
     assert rows.keys() == {MS, MS + 9}
     assert (rows[MS]["end_offset"], rows[MS]["size_bytes"], rows[MS]["leader"]) == (100, 5000, -1)
+
+
+def test_files_of_gigabytes_are_refused_before_they_fill_the_memory(tmp_path: Path) -> None:
+    """A gigabyte without a line end, which takes no room on the disk."""
+    large = tmp_path / "large"
+    with large.open("wb") as opened:
+        opened.write(b"x")
+        opened.truncate(10**9)
+    for command, why in (("import-samples", "line 1 has more than 1048576 bytes"), ("import-metrics", "split it")):
+        result = CliRunner().invoke(
+            kreassign, [command, str(large), "--data", str(tmp_path / "data"), "--cluster", "c"]
+        )
+        assert result.exit_code == 2
+        assert f"{large}: " in result.stderr
+        assert why in result.stderr

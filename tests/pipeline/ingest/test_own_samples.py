@@ -10,7 +10,7 @@ import pytest
 
 from kreassign.errors import InputError
 from kreassign.pipeline.ingest.exporters import BadRow
-from kreassign.pipeline.ingest.imported_samples import Judge, sample_row, text_rows
+from kreassign.pipeline.ingest.imported_samples import LARGEST_LINE, Judge, sample_row, text_rows
 from kreassign.pipeline.tables.schemas import SAMPLES, Row
 
 MS = 1_750_000_000_000
@@ -89,9 +89,13 @@ def test_json_lines_may_name_their_cluster() -> None:
     (f'{MS},"orders,0,10,100,5000,3,x', "has 2 fields in place of 8"),
     (f"{MS},,0,10,100,5000,3,x", "topic is missing"),
     (f"{MS},orders,0,10,,5000,3,x", "end_offset is missing"),
+    (f"{MS},orders", "has 2 fields in place of 8"),
+    (f"{MS},{'x' * 140_000},0,10,100,5000,3,x", "has a field of more than 131072 characters"),
+    (HEADER, "taken_ms is not milliseconds since the epoch, " + WHOLE_64),
     (f"{MS},orders,0,10,many,5000,3,x", "end_offset is not " + WHOLE_64),
     *((f"{MS},orders,0,10,{odd},5000,3,x", "end_offset is not " + WHOLE_64)
-      for odd in ("1.000", "100.000", "1.0000", "120.", "1.5", "1 000", "1'000", "0x10", "1_000", "+5.0", "true")),
+      for odd in ("1.000", "100.000", "1.0000", "120.", "1.5", "1 000", "1'000", "0x10", "1_000", "+5.0", "true",
+                  "+5", "10GB", "10 GiB", "\u0665", "\uff15", "\u00a05", "5\0", "inf", "=5", "'5")),
     (f"{MS},orders,0,10,1e3,5000,3,x", "end_offset is not " + WHOLE_64),
     (f"{MS},orders,0,10,{2**63},5000,3,x", "end_offset is not " + WHOLE_64),
     (f"{MS},orders,{2**31},10,100,5000,3,x", "partition is not " + WHOLE_32),
@@ -136,6 +140,8 @@ def test_a_text_that_is_not_utf_8_costs_its_line() -> None:
     (HEADER.upper(), "c", "start_offset, end_offset of table samples; it has TAKEN_MS, TOPIC, PARTITION, START_OFFSET"),
     (gzip.compress(HEADER.encode(), mtime=0), "c", r"a compressed file \(gzip\).*; unpack any other \(`gunzip -k`\)"),
     (HEADER.encode("utf-16"), "c", "not a text in UTF-8: it is UTF-16, as"),
+    (b"\x04\x22\x4d\x18" + bytes(40), "c", r"a compressed file; unpack it \(`unlz4`\)"),
+    (b"x" * (LARGEST_LINE + 1), "c", f"line 1 has more than {LARGEST_LINE} bytes"),
     (f"{HEADER},end_offset,topic", "c", "it has the columns topic, end_offset more than once"),
     (HEADER, None, "it lacks the columns cluster_id of table samples; specify --cluster, or add the column"),
 ])  # fmt: skip

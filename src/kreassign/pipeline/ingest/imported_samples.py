@@ -282,6 +282,9 @@ _DEFAULTS: Row = {"leader": -1}
 _FORGIVEN = ("cluster_id", *_DEFAULTS, *(column.name for column in SAMPLES.columns if column.nullable))
 REQUIRED = tuple(name for name in SAMPLES.column_names if name not in _FORGIVEN)
 """Columns that every file must have."""
+_SPACES = " \t"
+LARGEST_LINE = 1 << 20
+"""Bytes of a line of text, its end included; a file without line ends would be read as a whole."""
 _WHOLE_FLOAT = re.compile(r"(-?\d{1,19})\.0", re.ASCII)
 """As data frames write whole numbers. `1.000` is a thousand in half of the world."""
 
@@ -306,6 +309,11 @@ def text_rows(lines: Iterable[bytes], cluster_id: str | None) -> Iterator[Placed
 
 
 def _line(number: int, line: bytes) -> str:
+    if len(line) > LARGEST_LINE:
+        raise InputError(
+            f"line {number} has more than {LARGEST_LINE} bytes; it is no table of samples, or its lines end otherwise "
+            "than with a line feed"
+        )
     if number == 1:
         documents.refuse_other_kind(line)
     return line.decode(errors="surrogateescape")
@@ -355,7 +363,7 @@ def _required(column: Column, given: Given, cluster_id: str | None) -> Any:
 
 def _csv_rows(header: str, lines: Iterable[tuple[int, str]], cluster_id: str | None) -> Iterator[Placed]:
     delimiter = max(",;\t", key=header.count)
-    names = _fields(header, delimiter)
+    names = _fields(header, delimiter) or []
     check_columns(names, cluster_id)
     if twice := [name for name in SAMPLES.column_names if names.count(name) > 1]:
         raise InputError(f"it has the columns {', '.join(twice)} more than once")
@@ -363,18 +371,21 @@ def _csv_rows(header: str, lines: Iterable[tuple[int, str]], cluster_id: str | N
         # Line by line: an unclosed quote would swallow the rest of the file. No name contains a line end.
         fields = _fields(line, delimiter)
         place = f"line {number}"
-        if len(fields) != len(names):
-            yield place, exporters.BadRow(place, f"has {len(fields)} fields in place of {len(names)}", line)
+        if fields is None:
+            yield place, exporters.BadRow(place, f"has a field of more than {csv.field_size_limit()} characters", line)
+        elif len(fields) != len(names):
+            yield place, exporters.BadRow(place, f"has {counted(len(fields), 'field')} in place of {len(names)}", line)
         else:
             yield place, sample_row(dict(zip(names, fields, strict=True)), place, cluster_id)
 
 
-def _fields(line: str, delimiter: str) -> list[str]:
+def _fields(line: str, delimiter: str) -> list[str] | None:
+    """Fields without spaces around them; None if the library refuses one."""
     try:
         fields = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
     except csv.Error:
-        return []
-    return [field.strip() for field in fields]
+        return None
+    return [field.strip(_SPACES) for field in fields]
 
 
 def _json_row(number: int, line: str, cluster_id: str | None) -> Placed:
@@ -409,11 +420,12 @@ def _text(name: str, value: Any) -> str:
 def _whole(name: str, kind: ColumnType, value: Any) -> int | None:
     is_float = isinstance(value, float)
     if isinstance(value, str):
-        text = value.strip()
+        text = value.strip(_SPACES)
         if text.lower() in ("", "nan", "null", "none"):
             return None
         match = _WHOLE_FLOAT.fullmatch(text)
-        number, is_float = signed_number(match[1] if match else text), match is not None
+        number = None if text.startswith("+") else signed_number(match[1] if match else text)
+        is_float = match is not None
     elif isinstance(value, (float, Decimal)):
         number = int(value) if math.isfinite(value) and value == int(value) else None
     else:
