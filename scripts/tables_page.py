@@ -36,9 +36,13 @@ instead.
 """
 
 
-_LIFECYCLES = {
+LIFECYCLES = {
     "dated": "Files of a date become one with `kreassign compact`, and dates before its `--keep-days` go.",
-    "replaced": "Writing the same again replaces it; nothing else takes rows away.",
+    "a part per run": "A run that is audited again replaces its rows; `kreassign compact` drops runs that ended before "
+    "its `--keep-days`.",
+    "a part per reading": "A label that is read again replaces its rows; `kreassign compact` drops labels that were "
+    "read before its `--keep-days`.",
+    "replaced by audits": "Each audit replaces it.",
     "replaced by loads": "Each load replaces it; `kreassign compact` deletes older ones after 7 days.",
     MERGED_BY_LOADS: "Each load adds a file; loads merge them when there are more than 24 small ones.",
 }
@@ -63,7 +67,7 @@ def _section(table: Table) -> str:
         table.comment,
         "",
         f"Written by `{table.made_by}`. One row per {', '.join(f'`{name}`' for name in table.key)}.{_grouped(table)}",
-        _LIFECYCLES[table.lifecycle] + _kept(table),
+        LIFECYCLES[table.lifecycle] + _kept(table),
         "",
         "| Column | Type | Meaning |",
         "|---|---|---|",

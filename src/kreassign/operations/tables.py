@@ -40,9 +40,19 @@ from kreassign.pipeline.load.summary import (
 )
 from kreassign.pipeline.tables import schemas
 from kreassign.pipeline.tables.access import dbt_sources, ddl
-from kreassign.pipeline.tables.commits import compact, expire, repair, vacuum
+from kreassign.pipeline.tables.commits import compact, expire, expire_parts, repair, vacuum
 from kreassign.pipeline.tables.delta import no_table
-from kreassign.pipeline.tables.parquet import Load, TablesAt, has_table, last_load, read_rows, tables_at, tables_of
+from kreassign.pipeline.tables.parquet import (
+    Load,
+    TablesAt,
+    has_table,
+    last_load,
+    read_rows,
+    read_table,
+    stored_rows,
+    tables_at,
+    tables_of,
+)
 from kreassign.report.page import render_load
 
 # The tables of a directory: load per partition, compaction.
@@ -136,22 +146,43 @@ def _watched(session: Any, watch: Callable[[str], None] | None) -> Iterator[Call
 
 
 def compact_tables(data: Path | str, keep_days: float | None = None) -> Iterator[Compacted]:
-    """Merge small files, delete dates older than `keep_days` and files that are in no use; tables that changed.
+    """Merge small files, delete what is older than `keep_days` and files that are in no use; tables that changed.
 
-    Raises DataError if there are no tables.
+    Older are dates, runs that ended before, and readings of records. Raises DataError if there are no tables.
     """
     tables = [table for table in ALL_TABLES if has_table(data, table)]
     if not tables:
         raise DataError(no_table(data, schemas.CLUSTERS))
     now_ms = SYSTEM_CLOCK.now_ms()
     oldest_ms = now_ms - round((keep_days or 0) * DAY_MS)
-    for table in tables:
-        missing = repair(data, table)
+    repaired = {table: repair(data, table) for table in tables}
+    outdated = {} if keep_days is None else _outdated(data, oldest_ms)
+    # What says how old parts are goes last, so that a kill leaves no part of unknown age.
+    for table in sorted(tables, key=_PART_AGES.__contains__):
+        missing = repaired[table]
         expired = 0 if keep_days is None else expire(data, table, schemas.date_of(oldest_ms))
+        if table.partition_by is not None:
+            expired += expire_parts(data, table, outdated.get(table.partition_by.name, ()))
         merged = compact(data, table)
         vacuumed = vacuum(data, table, now_ms)
         if missing or expired or merged or vacuumed:
             yield Compacted(table.name, merged, expired, missing, vacuumed)
+
+
+_PART_AGES = {schemas.RUNS: ("run_id", "ended_ms"), schemas.AUDITED_PARTITIONS: ("label", "taken_ms")}
+"""Tables that say when a run or a reading was: the columns of its name and of its time."""
+
+
+def _outdated(data: Path | str, oldest_ms: int) -> dict[str, set[str]]:
+    """Runs and readings that are older, by the partition column of their tables. A run that has not ended stays."""
+    found: dict[str, set[str]] = {}
+    for table, (name, time) in _PART_AGES.items():
+        if table.partition_by is None or not stored_rows(data, [table]):
+            continue
+        rows = read_table(data, table, columns=[name, time]).to_pylist()
+        younger = {row[name] for row in rows if row[time] is None or row[time] >= oldest_ms}
+        found[table.partition_by.name] = {row[name] for row in rows} - younger
+    return found
 
 
 # The tables for other catalogs: statements of SQL, and sources of dbt.

@@ -11,7 +11,17 @@ from click.testing import CliRunner
 from kreassign.cli.main import kreassign
 from kreassign.pipeline.tables.delta import open_log
 from kreassign.pipeline.tables.parquet import read_rows, write_rows
-from kreassign.pipeline.tables.schemas import METRICS, SAMPLES, Row, Table
+from kreassign.pipeline.tables.schemas import (
+    AUDITED_PARTITIONS,
+    METRICS,
+    RECORD_DIGESTS,
+    RUN_CALLS,
+    RUNS,
+    SAMPLES,
+    Row,
+    Table,
+)
+from tests.pipeline.load_tables import row
 
 DAY_MS = 86_400_000
 METRIC: Row = {"cluster_id": "c", "broker": 1, "topic": None, "partition": None, "name": "cpu_share", "value": 0.5}
@@ -34,10 +44,10 @@ def test_files_of_a_date_become_one_and_old_dates_go_only_when_asked(tmp_path: P
     # In the middle of a day (UTC), so that no date is near its end.
     now_ms = time.time_ns() // 1_000_000
     noon_ms = now_ms // DAY_MS * DAY_MS + DAY_MS // 2
-    for table, row in GOOD.items():
+    for table, good in GOOD.items():
         for number, days in enumerate((40, 31, 29, 2, 2, 2)):
             taken_ms = noon_ms - days * DAY_MS + number
-            write_rows(tmp_path, table, [row | {"taken_ms": taken_ms}], file_stem=str(taken_ms))
+            write_rows(tmp_path, table, [good | {"taken_ms": taken_ms}], file_stem=str(taken_ms))
     assert sorted(compacted(tmp_path)) == [
         f"{table}: 2 files merged, 0 expired, 0 deleted" for table in ("metrics", "samples")
     ]
@@ -48,6 +58,25 @@ def test_files_of_a_date_become_one_and_old_dates_go_only_when_asked(tmp_path: P
     for table in GOOD:
         assert age_days(tmp_path, table, noon_ms + 10) == [2, 2, 2, 29]
         assert len(open_log(tmp_path, table).files()) == 2
+    assert compacted(tmp_path, "--keep-days", "30") == []
+
+
+def test_old_runs_and_readings_go_with_all_their_rows(tmp_path: Path) -> None:
+    now_ms = time.time_ns() // 1_000_000
+    ended = {"old's": now_ms - 31 * DAY_MS, "young": now_ms - 29 * DAY_MS, "running": None}
+    for run_id, ended_ms in ended.items():
+        write_rows(tmp_path, RUN_CALLS, [row(RUN_CALLS, run_id=run_id)], file_stem=run_id)
+        write_rows(tmp_path, RUNS, [row(RUNS, run_id=run_id, ended_ms=ended_ms)], file_stem=run_id)
+        write_rows(tmp_path, RECORD_DIGESTS, [row(RECORD_DIGESTS, label=run_id)], file_stem=run_id)
+        taken = {"label": run_id, "taken_ms": ended_ms or now_ms}
+        write_rows(tmp_path, AUDITED_PARTITIONS, [row(AUDITED_PARTITIONS, **taken)], file_stem=run_id)
+    assert compacted(tmp_path) == []
+    assert sorted(compacted(tmp_path, "--keep-days", "30")) == [
+        f"{table}: 0 files merged, 1 expired, 0 deleted"
+        for table in ("audited_partitions", "record_digests", "run_calls", "runs")
+    ]
+    for table, name in ((RUN_CALLS, "run_id"), (RUNS, "run_id"), (RECORD_DIGESTS, "label")):
+        assert sorted(each[name] for each in read_rows(tmp_path, table)) == ["running", "young"]
     assert compacted(tmp_path, "--keep-days", "30") == []
 
 

@@ -10,8 +10,15 @@ from kreassign.pipeline.tables import schemas
 from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.delta import log_to_write
 from kreassign.pipeline.tables.spark_io import struct_type
+from scripts.tables_page import LIFECYCLES
 
-EVERY = (*schemas.TABLES, *schemas.AUDIT_TABLES, *schemas.RUN_TABLES, *schemas.AUDITED_RUN_TABLES)
+EVERY = (
+    *schemas.TABLES,
+    *schemas.METRIC_TABLES,
+    *schemas.AUDIT_TABLES,
+    *schemas.RUN_TABLES,
+    *schemas.AUDITED_RUN_TABLES,
+)
 BY_NAME = pytest.mark.parametrize("table", EVERY, ids=lambda table: table.name)
 
 
@@ -39,6 +46,22 @@ def test_every_table_is_described_in_full(table: schemas.Table) -> None:
     for column in table.columns:
         assert column.comment, column.name
         assert ("NULL" in column.comment) == column.nullable or column.name == "coverage", column.name
+
+
+@BY_NAME
+def test_rows_of_every_table_come_and_go_by_a_rule(table: schemas.Table) -> None:
+    """Its date, its run, its reading or its columns of time; or all of it is replaced."""
+    part = None if table.partition_by is None else table.partition_by.name
+    rules = {
+        "dated": part == "date",
+        schemas.MERGED_BY_LOADS: table.kept is not None,
+        "a part per run": part == "run",
+        "a part per reading": part == "reading",
+        "replaced by loads": part is None,
+        "replaced by audits": part is None,
+    }
+    assert rules.keys() == LIFECYCLES.keys()
+    assert rules[table.lifecycle]
 
 
 def test_no_two_tables_share_a_name() -> None:

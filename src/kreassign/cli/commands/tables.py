@@ -186,7 +186,7 @@ def stream_metrics(
     "--keep-days",
     type=values.FiniteRange(0, MOST_DAYS, min_open=True),
     metavar="DAYS",
-    help="Delete dates before this many days ago.  [default: keep everything]",
+    help="Delete dates, audited runs and readings before this many days ago.  [default: keep everything]",
 )
 def compact(data: Path | str, keep_days: float | None) -> None:
     """Compact table files; delete expired ones.
