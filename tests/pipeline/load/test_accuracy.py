@@ -297,6 +297,23 @@ def test_a_log_that_holds_less_than_its_growth_is_doubtful() -> None:
     assert (cleaned["verdict"], cleaned["record_size_basis"]) == ("enough", "growth")
 
 
+def test_a_contradiction_makes_sizes_that_were_not_measured_no_surer() -> None:
+    def verdict(seen: float, contradicted: int) -> str:
+        records = [round(RATE * 3600 * share) for share in (1, seen)]
+        (load,) = loads(
+            [
+                hour(number)
+                | {"sized_records": records[1], "new_bytes": records[1] * RECORD_BYTES}
+                | {"contradicted_count": contradicted * (number == 20)}
+                for number in range(HOURS)
+            ]
+        )
+        return str(load["verdict"])
+
+    assert [verdict(0.6, contradicted) for contradicted in (0, 1)] == ["enough", "enough"]
+    assert [verdict(0.4, contradicted) for contradicted in (0, 1)] == ["gaps", "doubtful"]
+
+
 def test_a_compacted_log_that_holds_less_counts_by_growth_in_doubt() -> None:
     """Where the start moves each hour, no sample shows that the cleaner shrank the log."""
     compacted = kept_half_a_day(0.4, is_compacted=True)

@@ -30,11 +30,11 @@ time, as for gaps, only the mean counts as known.
     o                   o is the part of the samples that was set aside: for each of these, another may have passed;
                         and truncations by up to three rounds look like odd samples
     2 s (1 - f)         f is the part of the records whose size was measured, s how much the mean size differs from
-                        hour to hour, as a share, at least 0.1 if no size was contradicted; for e' instead of
-                        1 - f the part of the hours without sizes, over τ: these count as not measured, too
+                        hour to hour, as a share, at least 0.1; for e' instead of 1 - f the part of the hours without
+                        sizes, over τ: these count as not measured, too
                         where a size contradicted the records written even once, or the log holds less than its growth
-                        says (`holds_less`) in a topic not known to be compacted, f is 0: others may have been
-                        wrong, too
+                        says (`held_share`) in a topic not known to be compacted, 2 s if that is more: others may have
+                        been wrong, too
     d                   for e: where an hour has two samples at most, by how much the mean size of records would be
                         another without that hour, if more than 0.05: one step of the size may be a replica's move
     c                   for the upper ends of a topic known to be compacted: by how much records of the median hour
@@ -126,8 +126,10 @@ class ErrorFigures:
         quiet = (1 - never) * np.minimum(self.quietest, 1.0)
         busy = (1 - never) * np.maximum(self.busiest, 1.0) + UNSEEN * never
         # Where no size was seen it may be another than in all hours that saw one.
-        spread = np.maximum(2 * self.size_spread, np.where(self.is_by_log | self.is_doubted, 0.0, LOG_SIZE))
-        sizes = self._if_by_log(LOG_SIZE) + spread * (1 - _bounded(self.sized)) + self.of_one
+        unsized = 1 - _bounded(self.sized)
+        spread = 2 * self.size_spread * np.where(self.is_doubted, 1.0, unsized)
+        of_unsized = np.where(self.is_by_log, 0.0, LOG_SIZE * unsized)
+        sizes = self._if_by_log(LOG_SIZE) + np.maximum(spread, of_unsized) + self.of_one
         error = 1 + ROUND + self._common() + sizes
         return (1 - self.unknown * (1 - quiet)) / error, (1 + self.unknown * (busy - 1)) * (error + self.cleaned)
 
@@ -166,8 +168,8 @@ class ErrorFigures:
         return np.where(self.is_by_log, error, 0.0)
 
 
-def holds_less(hours: LatestHours) -> Mask:
-    """True where the log holds a tenth less than was measured to be written to its offsets.
+def held_share(hours: LatestHours) -> Floats:
+    """Part that the log holds of what was measured to be written to its offsets; NaN where it is not judged.
 
     A size that steps up between two samples of one start counts as growth; if it steps back while retention moves the
     start, no sample shows it. What the log holds does, once its start is among measured offsets. A log that was cleaned
@@ -186,8 +188,7 @@ def holds_less(hours: LatestHours) -> Mask:
     before = np.maximum(number - 1, first)
     went_back = (end < end[before]) | ((size < size[before]) & (start == start[before]))
     share = np.where((below >= first) & (held > 0), _ratio(size, held), np.nan)
-    is_less: Mask = (hours.middle(share) < 1 - TOLD_ERROR) & (hours.sums(np.where(went_back, 1.0, 0.0)) == 0)
-    return is_less
+    return np.where(hours.sums(np.where(went_back, 1.0, 0.0)) == 0, hours.middle(share), np.nan)
 
 
 def _last_not_after(owner: Ints, knots: Floats, values: Floats) -> Ints:
@@ -203,7 +204,8 @@ def _last_not_after(owner: Ints, knots: Floats, values: Floats) -> Ints:
 def evidence(hours: LatestHours, is_by_log: Mask, is_less: Mask, is_compacted: Mask) -> ErrorFigures:
     """Compute the evidence from the hours. Figures are rounded, so that the order of summation does not show.
 
-    `is_less` is that of `holds_less`; of topics not known to be compacted, `is_compacted` is false.
+    `is_less` is where the log holds less than its growth says; of topics not known to be compacted, `is_compacted` is
+    false.
     """
     known_ms, good_ms = (hours.sums(hours.milliseconds(name)) for name in ("seconds", "good_seconds"))
     sums = {name: hours.sums(hours[name]) for name in (
@@ -237,7 +239,7 @@ def evidence(hours: LatestHours, is_by_log: Mask, is_less: Mask, is_compacted: M
         "not_good": _bounded(1 - hours.sums(rated_ms) / 1000.0 / meant_s),
         **_daily(hours, mean, meant_s, rated_ms),
         "odd": _ratio(sums["odd_count"], sums["odd_count"] + sums["sample_count"]),
-        "sized": np.where(is_doubted, 0.0, _known(_ratio(sums["sized_records"], sums["new_records"]), 1.0)),
+        "sized": _known(_ratio(sums["sized_records"], sums["new_records"]), 1.0),
         "unsized_time": np.where(
             is_doubted,
             1.0,

@@ -38,7 +38,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kreassign.model.text import HOUR_MS
-from kreassign.pipeline.load.accuracy import TOLD_ERROR, UNSEEN_PEAK, ErrorFigures, evidence, holds_less
+from kreassign.pipeline.load.accuracy import TOLD_ERROR, UNSEEN_PEAK, ErrorFigures, evidence, held_share
 from kreassign.pipeline.load.fits import CHANGES, DAYS_A_WEEK, Fit, fit, size_fit, week_changes
 from kreassign.pipeline.load.forecast import backtest
 from kreassign.pipeline.load.hours import DAY_S, FIGURES, HOURS_A_DAY, LISTS, Columns, LatestHours, column, mask
@@ -179,7 +179,8 @@ def partition_loads(batches: Iterable[pa.RecordBatch], window_days: int = WINDOW
 def _columns(hours: LatestHours, window_days: int) -> Columns:
     keys = hours.rows.select([*PARTITION_KEY, "epoch"]).take(hours.starts)
     epoch = keys["epoch"].to_numpy()
-    is_less, is_compacted = holds_less(hours), mask(hours.rows[IS_COMPACTED].take(hours.starts))
+    held, is_compacted = held_share(hours), mask(hours.rows[IS_COMPACTED].take(hours.starts))
+    is_less = held < 1 - TOLD_ERROR
     weeks = _of_measured(hours, window_days)
     # A cleaner takes records out, so that the log holds less than was written to it. It may; that leaves the doubt.
     found = _rates(hours, is_less & ~is_compacted)
