@@ -274,7 +274,9 @@ def test_nobody_knows_whose_size_it_is_while_nobody_knows_who_leads() -> None:
 
 
 def test_an_offset_that_jumps_without_bytes_is_no_write() -> None:
-    rows = [{"taken_ms": 1000 * n, "end_offset": 10 * n + 900 * (n >= 6), "size_bytes": 1000 * n} for n in range(12)]
+    rows: list[Row] = [
+        {"taken_ms": 1000 * n, "end_offset": 10 * n + 900 * (n >= 6), "size_bytes": 1000 * n} for n in range(12)
+    ]
     found = told(rows, "new_records", "new_bytes", "verdict")
     assert found[1:6] + found[7:] == [(10, 1000, "good")] * 10
     assert found[6] == (None, None, "truncated")
