@@ -68,11 +68,11 @@ def test_time_unread_is_no_time_in_sync() -> None:
 
 
 def test_a_disk_that_fills_again_after_its_repair_is_told_as_urgent() -> None:
-    """Its repair brings it to 84%, and from there it grows by 1% an hour; a second repair does not help."""
+    """Its repair brings it to 81%, and from there it grows by 1% an hour; a second repair does not help."""
 
     def world(now_s: float) -> Observation:
         ends_s = next((one.begun_ms / 1000 + 600 for one in watched.memory.acts), now_s)
-        used = 0.84 + (now_s - ends_s) / HOUR / 100 if now_s > ends_s else 0.93
+        used = 0.81 + (now_s - ends_s) / HOUR / 100 if now_s > ends_s else 0.93
         return cluster(0, LISTS, used={3: min(0.97, used)})
 
     watched = Watched("[disk-fills]\nlevel = 'act'\n", world)
@@ -126,6 +126,16 @@ def test_a_topic_that_was_unread_once_hides_no_growth_of_a_returned_broker() -> 
         is_down = 30 * MINUTE <= now_s < 40 * MINUTE
         seen = cluster(0, LISTS, used={3: 0.4 + 0.04 * now_s / HOUR}, down=[3] if is_down else [])
         return replace(seen, unread_topics={"u": "no answer"} if now_s == 3 * HOUR else {})
+
+    watched = Watched("[disk-fills]\n", world)
+    watched.watch(6.5 * HOUR, every_s=300)
+    assert FULL_3 in watched.memory.findings
+
+
+def test_moves_unread_for_one_look_hide_no_growth_while_a_topic_is_unread_for_long() -> None:
+    def world(now_s: float) -> Observation:
+        seen = replace(cluster(0, LISTS, used={3: 0.4 + 0.04 * now_s / HOUR}), unread_topics={"u": "not allowed"})
+        return replace(seen, moves_of_others=Unknown("no answer")) if now_s == 3 * HOUR else seen
 
     watched = Watched("[disk-fills]\n", world)
     watched.watch(6.5 * HOUR, every_s=300)

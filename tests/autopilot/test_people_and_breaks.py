@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kreassign.autopilot.core import EndRun, HoldRun, PauseRun, PlanRepair, ReleaseRun, ResumeRun
+from kreassign.autopilot.core import EndRun, HoldRun, PauseRun, PlanRepair, ReleaseRun, ResumeRun, RunRepair
 from kreassign.autopilot.events import (
     ApprovalAsked,
     ApprovalsJudged,
@@ -40,7 +40,7 @@ from kreassign.autopilot.policy import Kind, parse_policy
 from kreassign.autopilot.symptoms import Look
 from kreassign.errors import InputError
 from kreassign.executor.maintenance.record import Entered
-from kreassign.model import Broker, LogDir, TopicPartition
+from kreassign.model import Broker, LogDir, LogDirReplica, TopicPartition
 from tests.autopilot.test_scenarios import ACT, GONE_3, LISTS, WITHOUT_3, outages
 from tests.autopilot.values import DAY, GIGABYTE, HOUR, MINUTE, Watched, cluster
 
@@ -324,6 +324,29 @@ def test_a_repair_does_not_go_on_between_two_moves_or_restarts(trouble: str) -> 
     assert not {type(one) for one in watched.orders} & {ReleaseRun, ResumeRun}
     watched.watch(20 * MINUTE)
     assert watched.orders[-1] == ResumeRun("run-0")
+
+
+def with_copy_to_a_directory(seen: Observation) -> Observation:
+    """The look with a copy of others to another directory of broker 5."""
+    (own,) = dirs_of(seen, 5)
+    coming = LogDirReplica(seen.placed[7].topic_partition, GIGABYTE, 0, is_future=True)
+    return replace(seen, log_dirs={**seen.log_dirs, 5: Known((replace(own, replicas=(*own.replicas, coming)),))})
+
+
+@pytest.mark.parametrize("begins_h", [0.25, 1])
+def test_copies_of_others_between_directories_hold_repairs(begins_h: float) -> None:
+    """They last an hour, and are written down each five minutes; moves of others would hold for two minutes more."""
+
+    def world(now_s: float) -> Observation:
+        seen = cluster(0, LISTS, brokers=10)
+        return with_copy_to_a_directory(seen) if begins_h <= now_s / HOUR < 2 else seen
+
+    watched = Watched(f"{ACT}[care]\nquiet = '2m'\n", world, run_s=DAY)
+    watched.watch(2 * HOUR)
+    assert (watched.runs, HoldRun("run-0") in watched.orders) == (([EMPTY_9], True) if begins_h == 1 else ([], False))
+    watched.watch(30 * MINUTE)
+    assert watched.runs == [EMPTY_9]
+    assert isinstance(watched.orders[-1], ResumeRun if begins_h == 1 else RunRepair)
 
 
 def test_a_repair_goes_on_when_the_brake_is_released_whatever_is_unread() -> None:
@@ -744,6 +767,24 @@ def test_a_cancel_of_people_shortens_no_silence_of_theirs() -> None:
     silence = watched.memory.findings[GONE_3].silence
     assert silence is not None
     assert silence.until_ms == week_ms
+
+
+@pytest.mark.parametrize("by", ["pause", "cancel"])
+def test_a_silence_that_people_gave_a_repair_is_not_made_longer(by: str) -> None:
+    """They silence it for ten minutes; it ends for that, but its move in flight takes half an hour more."""
+    watched = Watched(ACT, outages((3, 0, DAY)), run_s=DAY)
+    watched.watch(70 * MINUTE)
+    until_ms = 80 * MINUTE * 1000
+    watched.note(Silenced(70 * MINUTE * 1000, 1, *GONE_3, until_ms, "ann@host", "a new disk comes"))
+    for _ in range(15):
+        watched.run = RunSeen("ann@host" if by == "pause" else US)
+        watched.look()
+        watched.now_s += 2 * MINUTE
+    watched.run, watched.by = RunSeen(is_ending=True), "ann@host" * (by == "cancel")
+    watched.look()
+    silence = watched.memory.findings[GONE_3].silence
+    assert silence is not None
+    assert (watched.memory.running, silence.until_ms) == (None, until_ms)
 
 
 def test_a_cancel_of_people_counts_though_its_end_was_asked_for() -> None:

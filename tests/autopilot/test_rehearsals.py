@@ -15,7 +15,7 @@ from kreassign.autopilot.events import Looked, Name, Planned, Rehearsed
 from kreassign.autopilot.memory import Finding
 from kreassign.autopilot.observation import Asked, Known, Unknown
 from kreassign.autopilot.policy import Kind, parse_policy
-from kreassign.autopilot.rehearsals import counts_still, dated
+from kreassign.autopilot.rehearsals import counts_still, dated, runs_at_any_time
 from kreassign.autopilot.story import story
 from kreassign.errors import Infeasible
 from kreassign.executor.journal import read_events
@@ -84,7 +84,8 @@ def test_what_a_rehearsal_showed_is_in_the_story(tmp_path: Path) -> None:
 def rehearsals(state_dir: Path, cluster_id: str) -> list[Rehearsed]:
     """All rehearsals of an autopilot, in order."""
     events = read_events(decisions_path(state_dir, cluster_id), DECISIONS)
-    made = [one.rehearsal for one in events if isinstance(one, Planned) and one.rehearsal is not None]
+    planned = (one.last_rehearsal for one in events if isinstance(one, Planned))
+    made = [one for one in planned if one is not None]
     return list({one.at_ms: one for one in made}.values())
 
 
@@ -245,7 +246,7 @@ def test_time_of_planning_is_no_evidence() -> None:
     watched.watch(20 * MINUTE)
     before_s = watched.now_s * 1000 - watched.memory.findings[GONE_3].since_ms
     watched.now_s += 50 * MINUTE
-    watched.note(Looked(round(watched.now_s * 1000), are_read=False))
+    watched.note(Looked(round(watched.now_s * 1000), are_read=False, are_moves_read=False))
     watched.now_s += MINUTE
     watched.look()
     found = watched.memory.findings[GONE_3]
@@ -264,6 +265,23 @@ def test_failures_of_last_night_delay_no_rehearsal_of_tonight() -> None:
         finding = replace(finding, proposal=Planned(at_ms, GONE_3, "plan", 0, (), rehearsal=tried))
         waits.append((tried.until_ms - at_ms) / 60_000)
     assert waits == [5, 10, 20, 5, 10]
+
+
+def test_urgency_that_comes_and_goes_shortens_no_wait_after_failed_rehearsals() -> None:
+    """A run of an urgent disk has no windows, and so rehearsals of its own."""
+    policy = "[disk-fills]\nlevel = 'act'\nurgent-any-time = true\n[runs]\nwindows = ['00:00-04:00']\n"
+    watched = Watched(policy, lambda now_s: cluster(0, LISTS, used={3: 0.95 if now_s % 600 < 300 else 0.88}))
+    watched.watch(0.2 * HOUR)
+    planned, waits = Planned(0, FULL_3, "plan", 0, ()), list[float]()
+    for _ in range(6):
+        look, finding = watched.last_look, replace(watched.memory.findings[FULL_3], proposal=planned)
+        assert not counts_still(look, finding)
+        tried = dated(Rehearsed(look.now.at_ms, "", "paused"), look, finding, look.now.at_ms)
+        planned = planned.rehearsed(tried, at_any_time=runs_at_any_time(look, finding))
+        waits.append((tried.until_ms - look.now.at_ms) / 60_000)
+        assert counts_still(look, replace(finding, proposal=planned))
+        watched.now_s += 45 * MINUTE
+    assert waits == [5, 5, 10, 10, 20, 20]
 
 
 def test_a_failed_rehearsal_without_a_wait_is_made_at_the_next_look() -> None:
@@ -330,7 +348,8 @@ def test_a_rehearsal_at_any_time_does_not_count_for_a_run_in_windows() -> None:
     watched.look()
     look, finding = watched.last_look, watched.memory.findings[FULL_3]
     tried = dated(Rehearsed(look.now.at_ms, "done"), look, finding, look.now.at_ms)
-    finding = replace(finding, proposal=Planned(look.now.at_ms, FULL_3, "plan", 0, (), rehearsal=tried))
+    planned = Planned(look.now.at_ms, FULL_3, "plan", 0, ()).rehearsed(tried, at_any_time=True)
+    finding = replace(finding, proposal=planned)
     counts = [counts_still(look, finding)]
     watched.now_s += MINUTE
     assert [*counts, counts_still(watched.last_look, finding)] == [True, False]

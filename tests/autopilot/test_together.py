@@ -36,9 +36,9 @@ class Rehearsing(Watched):
         planned, look = super()._planned(name, now), Look(now, self.memory, self.policy)
         planned = replace(planned, plan_id=f"{name} {planned.also}")
         if not may_rehearse(look, self.memory.findings[name]):
-            return replace(planned, rehearsal=None)
+            return replace(planned, rehearsal=None, rehearsal_any_time=None)
         problem = "its end is not in sight" if self.fails_together and planned.also else ""
-        return replace(planned, rehearsal=Rehearsed(now.at_ms, "tried", problem))
+        return planned.rehearsed(Rehearsed(now.at_ms, "tried", problem), at_any_time=False)
 
 
 def by_day(policy: str = AT_NIGHT, *, back_s: float = 9 * DAY, run_s: float = 600.0) -> Rehearsing:

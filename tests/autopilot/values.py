@@ -129,7 +129,10 @@ class Watched:
         any_one = sorted({one.topic_partition for one in now.placed} - tired)[:1]
         moves = self.moves or tuple(sorted(shown - tired) if shown else any_one)
         rehearsal = Rehearsed(now.at_ms, "rehearsed on a twin", self.breach) if self.is_rehearsed else None
-        return Planned(now.at_ms, name, str(name), GIGABYTE, moves, ("a plan",), rehearsal=rehearsal, also=also)
+        return Planned(
+            now.at_ms, name, str(name), GIGABYTE, moves, ("a plan",), rehearsal=rehearsal, also=also,
+            rehearsal_any_time=rehearsal,
+        )  # fmt: skip
 
     def _do(self, order: object, now: Observation) -> None:
         at_ms = now.at_ms

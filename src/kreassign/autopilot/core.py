@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from kreassign.autopilot.detectors import DETECTORS
+from kreassign.autopilot.detectors import DETECTORS, is_low
 from kreassign.autopilot.events import (
     CLUSTER,
     ClosedGate,
@@ -36,7 +36,7 @@ from kreassign.autopilot.events import (
     Silenced,
     WindowsLifted,
 )
-from kreassign.autopilot.facts import MISSED_MS, SIGN_OF_LIFE_MS, facts, is_long_ago
+from kreassign.autopilot.facts import MISSED_MS, facts, is_long_ago, is_sign_due
 from kreassign.autopilot.gains import gained
 from kreassign.autopilot.gates import (
     KNOWN_OF,
@@ -63,8 +63,8 @@ from kreassign.autopilot.gates import (
     window_text,
 )
 from kreassign.autopilot.lifecycle import STEPS, Evidence, NextAction, State
-from kreassign.autopilot.memory import MOST_TOLD, SILENT_MS, Act, Finding, Memory, last_act, remember
-from kreassign.autopilot.observation import Observation, RunSeen
+from kreassign.autopilot.memory import MOST_TOLD, SILENT_MS, Act, Finding, Memory, last_act, remember, rests_since
+from kreassign.autopilot.observation import Known, Observation, RunSeen
 from kreassign.autopilot.policy import Kind, Level, Policy
 from kreassign.autopilot.rehearsals import counts_still
 from kreassign.autopilot.symptoms import NEVER_S, Look, Symptom, has_remedy, level_of
@@ -198,9 +198,9 @@ def tick(memory: Memory, now: Observation, policy: Policy, shown: Mapping[Name, 
     if digest_is_due(memory, now.at_ms, policy):
         decided.note(DigestTold(now.at_ms))
         decided.messages.append(digest(decided.memory, now.at_ms))
-    last_ms = decided.memory.read_ms if now.are_brokers_read else decided.memory.looked_ms
-    if is_long_ago(last_ms, now.at_ms, SIGN_OF_LIFE_MS - policy.care.interval * 1000):
-        decided.note(Looked(now.at_ms, now.are_brokers_read))
+    looked = Looked(now.at_ms, now.are_brokers_read, isinstance(now.moves_of_others, Known))
+    if is_sign_due(decided.memory, looked, policy.care.interval):
+        decided.note(looked)
     return decided
 
 
@@ -228,9 +228,9 @@ def _steer(decided: Decision, look: Look, shown: Mapping[Name, Symptom]) -> None
     if why:
         decided.note(EndAsked(now.at_ms, act.name, why))
         decided.messages.append(Message(act.name, f"{act.name}: its repair ends early", why))
-        act = act._replace(is_end_asked=True)
+    act = decided.memory.running or act
     if people and act.is_end_asked:
-        _let_rest(decided, now.at_ms, act, people, is_new=bool(why))
+        _let_rest(decided, now.at_ms, act, is_new=bool(why))
     if act.is_end_asked:
         decided.order = EndRun(act.run_id) if run.is_left or not run.is_ending else None
         return
@@ -250,11 +250,14 @@ def _steer(decided: Decision, look: Look, shown: Mapping[Name, Symptom]) -> None
     decided.order = _order_of_run(act.run_id, run, is_stopped=bool(stop), may_not_run=bool(stop) or is_closed)
 
 
-def _let_rest(decided: Decision, at_ms: int, act: Act, people: str, *, is_new: bool) -> None:
-    """Let findings rest whose repair people paused before its end; also where a process died before it wrote that."""
+def _let_rest(decided: Decision, at_ms: int, act: Act, *, is_new: bool) -> None:
+    """Let findings rest whose repair people paused before its end; also where a process died before it wrote that.
+
+    Once for each repair, and not where people have silenced the finding while it ran: they said for how long.
+    """
     for name in act.names:
-        finding = decided.memory.findings[name]
-        if is_new or not (finding.is_gone or silence_text(finding, at_ms)):
+        finding, people = decided.memory.findings[name], act.held_by_people
+        if not rests_since(finding, act) and (is_new or not finding.is_gone):
             decided.note(Silenced(at_ms, 0, *name, at_ms + SILENT_MS, people, f"{people} had paused its repair"))
 
 
@@ -369,16 +372,15 @@ def evidence_of(look: Look, name: Name, symptom: Symptom | None, since_ms: int) 
 
 
 def _evidence(look: Look, finding: Finding, symptom: Symptom | None) -> Evidence:
-    """The evidence that moves a finding: a plan is not taken back by what was not read, nor by what has to ripen again.
+    """The evidence that moves a finding: what was not read, or has to ripen again, takes no plan back.
 
-    Proposal and signatures wait for that.
+    Proposal and signatures wait for that, and so does the judgement of a repair: a break shows no health.
     """
     evidence = evidence_of(look, finding.name, symptom, finding.since_ms)
     if symptom is None or evidence is Evidence.RIPE or finding.state not in PLANNED:
         return evidence
     waits = symptom.propose_s < NEVER_S or hides_urgency(finding, symptom)
-    is_kept = finding.state is State.PROPOSED and waits
-    return Evidence.UNKNOWN if is_kept or unread(look.now, finding.name.kind) else evidence
+    return Evidence.UNKNOWN if waits or unread(look.now, finding.name.kind) else evidence
 
 
 def _is_urgent(look: Look, finding: Finding, symptom: Symptom) -> bool:
@@ -397,6 +399,8 @@ def _step(decided: Decision, look: Look, name: Name, symptom: Symptom | None) ->
         begun = FindingMoved(at_ms, name, State.SEEN, "it is there", symptom.seen, symptom.since_ms)
         decided.note(replace(begun, brokers=_brokers(symptom), by_growth=symptom.by_growth))
     _follow_sight(decided, look, name, symptom)
+    if symptom is not None and _fills_again(finding := decided.memory.findings[name], symptom):
+        Stepped(decided, look, finding, symptom).move(State.TOLD, "it was below its limits, and fills again")
     for _ in range(len(State)):  # what is old when it is first seen passes several states at once
         finding = decided.memory.findings[name]
         evidence = _evidence(look, finding, symptom)
@@ -425,8 +429,16 @@ def _step(decided: Decision, look: Look, name: Name, symptom: Symptom | None) ->
         decided.note(FindingMoved(at_ms, name, finding.state, finding.why, symptom.seen, by_growth=symptom.by_growth))
     elif _is_by_other(finding, symptom):
         is_urgent = finding.urgent_ms is not None
+        if is_urgent and symptom.urgent_by_growth is False and not finding.was_full:
+            what = f"{name}: its used share alone makes it urgent now: {symptom.seen}"
+            decided.messages.append(Message(name, what, finding.why, _COMMANDS))
         moved = FindingMoved(at_ms, name, finding.state, finding.why, symptom.seen, is_urgent=is_urgent)
         decided.note(replace(moved, by_growth=symptom.by_growth, urgent_by_growth=symptom.urgent_by_growth))
+
+
+def _fills_again(finding: Finding, symptom: Symptom) -> bool:
+    """True if a disk was below its limits since its repair, or since people look into it, and is not any more."""
+    return finding.state in {State.SETTLING, State.GIVEN_UP} and finding.was_low and symptom.by_growth is False
 
 
 def _is_by_other(finding: Finding, symptom: Symptom) -> bool:
@@ -476,11 +488,11 @@ def _follow_sight(decided: Decision, look: Look, name: Name, symptom: Symptom | 
             is_new = finding.is_gone or at_ms - finding.lost_ms > MISSED_MS
             decided.note(SightBack(at_ms, name, at_ms if is_new else finding.since_ms))
         return
-    is_gone = evidence_of(look, name, None, finding.since_ms) is Evidence.GONE
+    is_gone, low = evidence_of(look, name, None, finding.since_ms) is Evidence.GONE, is_low(look, name)
     if is_gone and finding.state is not State.RUNNING:
         return  # it closes
-    if not finding.lost_ms or is_gone > finding.is_gone:
-        decided.note(SightLost(at_ms, name, is_gone))
+    if not finding.lost_ms or is_gone > finding.is_gone or low > finding.was_low:
+        decided.note(SightLost(at_ms, name, is_gone, low))
 
 
 class Stepped(NamedTuple):
@@ -507,10 +519,12 @@ class Stepped(NamedTuple):
         return self.look.now.at_ms - self.finding.state_ms
 
     def move(self, to: State, why: str) -> None:
-        """Move the finding once more."""
+        """Move the finding once more, and tell that."""
         _note_gain(self.decided, self.look, self.finding)
         is_urgent = self.finding.urgent_ms is not None
         self.decided.note(FindingMoved(self.look.now.at_ms, self.name, to, why, self.seen, is_urgent=is_urgent))
+        told = Message(self.name, f"{self.name}: {why}", f"{self.seen}{_gain_text(self)}", _COMMANDS)
+        self.decided.messages.append(told)
 
 
 def _tell_late(decided: Decision, look: Look, name: Name, symptom: Symptom | None) -> None:
@@ -531,6 +545,12 @@ def _tell_late(decided: Decision, look: Look, name: Name, symptom: Symptom | Non
 def _tell(step: Stepped) -> None:
     if step.finding.is_told:
         step.decided.messages.append(_told(step.finding, step.look.policy))
+
+
+def _tell_less(step: Stepped) -> None:
+    if step.finding.is_told:
+        why = f"nothing is to be repaired now{_gain_text(step)}"
+        step.decided.messages.append(Message(step.name, f"{step.name}: {step.seen}", why, _COMMANDS))
 
 
 def _tell_over(step: Stepped) -> None:
@@ -596,10 +616,7 @@ def _judge_repair(step: Stepped) -> None:
     if still is not None and (repair is None or not still.intersection(repair.moves)):
         step.move(State.TOLD, "it is there with partitions that its repair did not move: it is planned again")
     elif step.state_age_ms >= step.look.policy.care.settle * 1000:
-        why = "it is still there after its repair: look into it"
-        step.move(State.GIVEN_UP, why)
-        told = Message(step.name, f"{step.name}: {why}", f"{step.seen}{_gain_text(step)}", _COMMANDS)
-        step.decided.messages.append(told)
+        step.move(State.GIVEN_UP, "it is still there after its repair: look into it")
 
 
 def _reconsider(step: Stepped) -> None:
@@ -611,6 +628,7 @@ def _reconsider(step: Stepped) -> None:
 FOLLOW: Mapping[NextAction, Callable[[Stepped], None]] = MappingProxyType({
     NextAction.NOTHING: lambda _: None,
     NextAction.TELL: _tell,
+    NextAction.TELL_LESS: _tell_less,
     NextAction.TELL_OVER: _tell_over,
     NextAction.PLAN: _plan,
     NextAction.ACT: _act,

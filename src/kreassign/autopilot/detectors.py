@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from kreassign.autopilot.events import CLUSTER, Name, Result
 from kreassign.autopilot.followers import sees_slow, slow_broker
-from kreassign.autopilot.growth import GROWN_OVER_MS, NO_GROWTH, growths_of, use_of
+from kreassign.autopilot.growth import GROWN_OVER_MS, NO_GROWTH, growths_of, use_of, uses_of
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import MOST_REPLACED, OFTEN, OUTAGES_KEPT, UNBEGUN, Memory
 from kreassign.autopilot.observation import Observation, Unknown, last_copies
@@ -261,7 +261,8 @@ def _disk_fills(look: Look) -> Iterator[Symptom]:
             growth, free = growths[broker, one.path], use.total_bytes - use.used_bytes
             left_s = NEVER_S if growth is None else growth.hours_for(free) * 3600
             least = policy.tell_share - (CLOSED_BELOW if subject in states else 0)
-            due_share = policy.propose_share - (CLOSED_BELOW if states.get(subject) is State.PROPOSED else 0)
+            is_planned = states.get(subject) in {State.PROPOSED, State.SETTLING}
+            due_share = policy.propose_share - (CLOSED_BELOW if is_planned else 0)
             if share < least and left_s > policy.tell_within:
                 continue
             is_urgent = share >= policy.urgent_share or left_s <= policy.urgent_within
@@ -286,17 +287,16 @@ EASED_BELOW = 0.10
 """A repair brings a directory so much below the share at which it is told."""
 
 
-def relief_bytes(look: Look, broker: int, path: str) -> int:
+def relief_bytes(look: Look, name: Name) -> int:
     """Bytes that are to leave a log directory, so that it is not told again soon; InputError where its use is unknown.
 
     What leaves takes its part of the growth along.
     """
-    uses = (use_of(other, one) for other, dirs in look.now.directories() for one in dirs)
-    use = next((one for one in uses if one is not None and (one.broker, one.path) == (broker, path)), None)
+    use = next(filter(None, uses_of(look, name)), None)
     if use is None:
-        raise InputError(f"nobody knows what {path} of broker {broker} holds")
+        raise InputError(f"nobody knows what {name.path} of broker {name.broker} holds")
     policy = look.policy.disk_fills
-    growth = growths_of(look)[broker, path] or NO_GROWTH  # by its share alone where it is not known
+    growth = growths_of(look)[name.broker, name.path] or NO_GROWTH  # by its share alone where it is not known
     grown = growth.bytes_per_hour * policy.tell_within / 3600
     by_share = (policy.tell_share - EASED_BELOW) * use.total_bytes
     by_growth = use.total_bytes / (1 + grown / max(1, use.used_bytes))
@@ -473,13 +473,18 @@ def _sees_use(look: Look, subject: str) -> str | None:
     if not subject:
         return None
     name = Name(Kind.DISK_FILLS, subject)
-    broker, path, finding = name.broker, subject.partition(":")[2], look.memory.findings.get(name)
-    own = [one for one in dict(look.now.directories()).get(broker, ()) if one.path == path]
-    if any(use_of(broker, one) is None for one in own):
+    uses, finding = uses_of(look, name), look.memory.findings.get(name)
+    if None in uses:
         return f"{subject} did not report its use"
-    if own and finding is not None and finding.may_be_by_growth and growths_of(look)[broker, path] is None:
+    if uses and finding is not None and finding.may_be_by_growth and growths_of(look)[name.broker, name.path] is None:
         return growth_text(subject)
     return None
+
+
+def is_low(look: Look, name: Name) -> bool:
+    """True if the used share of a disk was read, by a look that shows no symptom of it: at most its growth is hidden."""
+    uses = uses_of(look, name) if name.kind is Kind.DISK_FILLS else []
+    return bool(uses) and None not in uses
 
 
 def growth_text(subject: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
@@ -35,6 +35,11 @@ class Name(NamedTuple):
     def broker(self) -> int:
         """Id of the broker that it is about; not for clusters."""
         return int(self.subject.removeprefix("broker ").partition(":")[0])
+
+    @property
+    def path(self) -> str:
+        """Path of the log directory that it is about; empty where it is about none."""
+        return self.subject.partition(":")[2]
 
 
 _SUBJECTS: Mapping[Kind, tuple[str, str]] = MappingProxyType({
@@ -104,11 +109,15 @@ class FileKept:
 
 @dataclass(frozen=True, slots=True)
 class SightLost:
-    """A finding is not seen any more: what shows it could not be read, or `is_gone` for now, while its repair runs."""
+    """A finding is not seen any more: what shows it could not be read, or `is_gone` for now, while its repair runs.
+
+    Of a disk the used share may have been read all the same, and `is_low`: only its growth is not known.
+    """
 
     at_ms: int
     name: Name
     is_gone: bool
+    is_low: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +133,13 @@ class SightBack:
 class Looked:
     """The cluster was looked at; written now and then, as a sign of life.
 
-    Brokers `are_read` if they answered; not where it planned or rehearsed for minutes, and looked at nothing.
+    Brokers `are_read` if they answered, `are_moves_read` if their list did; not where it planned or rehearsed for
+    minutes, and looked at nothing.
     """
 
     at_ms: int
     are_read: bool = True
+    are_moves_read: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,8 +286,8 @@ class Planned:
     """A repair was planned: an id of its content, its cost, and what speaks for acting now and against it.
 
     It takes `seconds` by its prediction, None without one. `loads` is None where the policy names no tables, or the
-    plan needs no loads; `rehearsal` where it was not rehearsed. It repairs findings of the same kind about the brokers
-    `also`, too.
+    plan needs no loads; `rehearsal` where it was not rehearsed in the hours of the policy, `rehearsal_any_time` where
+    not for a run outside them, too. It repairs findings of the same kind about the brokers `also`, too.
     """
 
     at_ms: int
@@ -289,11 +300,28 @@ class Planned:
     loads: PlanLoads | None = None
     rehearsal: Rehearsed | None = None
     also: tuple[int, ...] = ()
+    rehearsal_any_time: Rehearsed | None = None
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """Sentences about the plan beside its cost."""
-        return self.sentences[1:] + (() if self.rehearsal is None else (self.rehearsal.text,))
+        return self.sentences[1:] + (() if self.last_rehearsal is None else (self.last_rehearsal.text,))
+
+    @property
+    def last_rehearsal(self) -> Rehearsed | None:
+        """The later of its two rehearsals."""
+        made = (one for one in (self.rehearsal, self.rehearsal_any_time) if one is not None)
+        return max(made, key=lambda one: one.at_ms, default=None)
+
+    def rehearsal_of(self, *, at_any_time: bool) -> Rehearsed | None:
+        """Return the rehearsal of a run that has these hours."""
+        return self.rehearsal_any_time if at_any_time else self.rehearsal
+
+    def rehearsed(self, rehearsal: Rehearsed, *, at_any_time: bool) -> Planned:
+        """Return the plan with this rehearsal of a run that has these hours."""
+        if at_any_time:
+            return replace(self, rehearsal_any_time=rehearsal)
+        return replace(self, rehearsal=rehearsal)
 
 
 @dataclass(frozen=True, slots=True)

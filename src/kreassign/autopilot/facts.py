@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kreassign.autopilot.events import (
-    CLUSTER,
     BrokerCame,
     BrokerWent,
     DisksMeasured,
     Event,
-    Name,
+    Looked,
     OthersMoved,
     OutagesPlanned,
     ReplicasHeld,
@@ -20,15 +19,14 @@ from kreassign.autopilot.events import (
     WentOn,
 )
 from kreassign.autopilot.followers import catching_up, is_sync_unread, sync_changed
-from kreassign.autopilot.gates import others_now
+from kreassign.autopilot.gates import moved_by_others, others_now
 from kreassign.autopilot.growth import use_of
-from kreassign.autopilot.lifecycle import OPEN, State
+from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Memory
 from kreassign.autopilot.observation import Known, Unknown
-from kreassign.autopilot.policy import Kind
 from kreassign.autopilot.symptoms import Look
 from kreassign.model import TopicPartition
-from kreassign.model.text import DAY_MS, HOUR_MS, counted
+from kreassign.model.text import DAY_MS, HOUR_MS
 
 MISSED_MS = 600_000
 """Longest break between two looks after which evidence still counts."""
@@ -47,6 +45,14 @@ MOST_MOVES = 5_000
 def is_long_ago(last_ms: int | None, at_ms: int, every_ms: float) -> bool:
     """True if the last time is so long ago, or after now: the clock may have been set back."""
     return last_ms is None or not 0 <= at_ms - last_ms < every_ms
+
+
+def is_sign_due(memory: Memory, looked: Looked, interval_s: float) -> bool:
+    """True if a look, or one that read the same, was written down so long ago that this one is to be."""
+    lasts = [memory.looked_ms]
+    lasts += [memory.read_ms] if looked.are_read else []
+    lasts += [memory.moves_read_ms] if looked.are_moves_read else []
+    return any(is_long_ago(one, looked.at_ms, SIGN_OF_LIFE_MS - interval_s * 1000) for one in lasts)
 
 
 def facts(look: Look) -> Iterator[Event]:
@@ -91,28 +97,22 @@ def _disks(look: Look) -> Iterator[DisksMeasured]:
 def _others(look: Look) -> Iterator[OthersMoved]:
     now, memory, _ = look
     copying, moves = _copying(look), _moves_of_others(look)
-    seen = others_now(now) or copying
-    are_moving = bool(copying or (isinstance(now.moves_of_others, Known) and now.moves_of_others.value))
-    last_ms = memory.others.at_ms if memory.others else None
-    if seen and (moves or is_long_ago(memory.others_moved_ms if are_moving else last_ms, now.at_ms, SIGN_OF_LIFE_MS)):
-        yield OthersMoved(now.at_ms, seen, moves, are_moving)
+    seen = copying or others_now(now)
+    last_ms = memory.others_moved_ms if copying else memory.others and memory.others.at_ms
+    if seen and (moves or is_long_ago(last_ms, now.at_ms, SIGN_OF_LIFE_MS)):
+        yield OthersMoved(now.at_ms, seen, moves, are_moving=copying is not None)
 
 
 def _copying(look: Look) -> str | None:
-    """Copies of others that no list of moves shows: between directories, or perhaps while the list is unread.
+    """Moves of others, as a sentence, or that they may move partitions, for the list was not read for long.
 
     A single look without an answer hides no growth: the lists before and after it show moves that last.
     """
-    now, unread = look.now, look.memory.findings.get(Name(Kind.UNREAD, CLUSTER))
-    shown = {
-        copy.topic_partition for _, dirs in now.directories() for one in dirs for copy in one.replicas if copy.is_future
-    }
-    if copies := shown - now.moves_of_ours:
-        return f"others move {counted(len(copies), 'partition')} between directories, such as {min(copies)}"
-    is_long = unread is not None and unread.state in OPEN and now.at_ms - unread.since_ms > MISSED_MS
+    now, last_ms = look.now, look.memory.moves_read_ms
+    is_long = last_ms is None or now.at_ms - last_ms > MISSED_MS
     if isinstance(now.moves_of_others, Unknown) and is_long:
         return f"whether others move partitions could not be read ({now.moves_of_others.why})"
-    return None
+    return moved_by_others(now)
 
 
 def _moves_of_others(look: Look) -> tuple[TopicPartition, ...]:

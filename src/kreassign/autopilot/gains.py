@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kreassign.autopilot.detectors import DETECTORS, astray, fullest_brokers
 from kreassign.autopilot.events import CLUSTER, Gained, Name, Planned
-from kreassign.autopilot.growth import use_of
+from kreassign.autopilot.growth import uses_of
 from kreassign.autopilot.memory import UNBEGUN, Act
 from kreassign.autopilot.observation import last_copies
 from kreassign.autopilot.policy import Kind
@@ -54,8 +54,7 @@ def _copies(look: Look, repair: Repair) -> str:
 
 
 def _disk(look: Look, repair: Repair) -> str:
-    path, broker = repair.name.subject.partition(":")[2], repair.name.broker
-    uses = (use_of(broker, one) for one in dict(look.now.directories()).get(broker, ()) if one.path == path)
+    uses = uses_of(look, repair.name)
     return next((f"{use.used_bytes / use.total_bytes:.0%} full" for use in uses if use is not None), "")
 
 

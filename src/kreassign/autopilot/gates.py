@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from kreassign.autopilot.detectors import DETECTORS, at_once, flapping, growth_text, price_of, went_ms
-from kreassign.autopilot.events import ClosedGate, Name, PlanLoads
+from kreassign.autopilot.events import ClosedGate, Name, PlanLoads, Rehearsed
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Act, Finding, Memory
 from kreassign.autopilot.observation import Absent, Known, Observation, Unknown
@@ -149,13 +149,12 @@ def hold_of(look: Look, act: Act) -> ClosedGate | None:
     or between two restarts.
     """
     now = look.now
-    is_theirs = isinstance(now.moves_of_others, Known) and now.moves_of_others.value
     reasons = {
         "other autopilot": watcher_text(now),
         "brake": brake_text(now),
         "off": off_text(now, look.memory),
         "many gone": many_text(look),
-        "others": others_now(now) if is_theirs else None,
+        "others": moved_by_others(now),
         "brokers down": None if act.name.kind in COPYLESS else away_text(now, act.name.kind),
     }
     before, closed = act.held, [ClosedGate(gate, why) for gate, why in reasons.items() if why is not None]
@@ -262,14 +261,26 @@ def _running(case: Case) -> str | None:
     return f"the repair of {act.name} runs ({act.run_id}){unread if case.now.run.is_unread else ''}"
 
 
+def moved_by_others(now: Observation) -> str | None:
+    """Moves of others at this time, to other brokers or directories; None if there are none, or that is unknown."""
+    moves = now.moves_of_others.value if isinstance(now.moves_of_others, Known) else frozenset()
+    if moves:
+        return f"{_others_of(now)} move {counted(len(moves), 'partition')}, such as {min(moves)}"
+    if copies := now.future_copies - now.moves_of_ours:
+        count = counted(len(copies), "partition")
+        return f"{_others_of(now)} move {count} between directories, such as {min(copies)}"
+    return None
+
+
 def others_now(now: Observation) -> str | None:
     """Moves and throttles of others at this time, as a sentence; None if nothing, or if that is unknown."""
-    moves = now.moves_of_others.value if isinstance(now.moves_of_others, Known) else frozenset()
     throttles = now.throttles_of_others.value if isinstance(now.throttles_of_others, Known) else ()
-    others = f"others (perhaps {' or '.join(now.balancers)})" if now.balancers else "others"
-    if moves:
-        return f"{others} move {counted(len(moves), 'partition')}, such as {min(moves)}"
-    return f"{others} have set throttles, such as {throttles[0]}" if throttles else None
+    set_text = f"{_others_of(now)} have set throttles, such as {throttles[0]}" if throttles else None
+    return moved_by_others(now) or set_text
+
+
+def _others_of(now: Observation) -> str:
+    return f"others (perhaps {' or '.join(now.balancers)})" if now.balancers else "others"
 
 
 def _others(case: Case) -> str | None:
@@ -445,10 +456,10 @@ def together(look: Look, name: Name) -> tuple[int, ...]:
         return ()
     finding, *later = due[place:]
     proposal = finding.proposal
-    if proposal is None or (finding.asked is None and proposal.rehearsal is None):
+    rehearsal = proposal and proposal.last_rehearsal
+    if proposal is None or (finding.asked is None and rehearsal is None):
         return tuple(one.name.broker for one in later if one.asked is None)
-    is_failed = proposal.rehearsal is not None and proposal.rehearsal.problem
-    return () if is_failed else tuple(one.name.broker for one in later if one.name.broker in proposal.also)
+    return () if rehearsal is not None and rehearsal.problem else tuple(one.name.broker for one in later if one.name.broker in proposal.also)
 
 
 def together_text(case: Case) -> str | None:
@@ -559,15 +570,18 @@ def _loads(case: Case) -> str | None:
 
 
 def is_unrehearsed(case: Case) -> bool:
-    """True if the proposal needs a rehearsal before it runs, and has none."""
+    """True if the proposal needs a rehearsal before it runs, and has none with the hours that its run would have."""
+    return case.finding.proposal is not None and _rehearsed(case) is None and case.kind is not Kind.LEADERS
+
+
+def _rehearsed(case: Case) -> Rehearsed | None:
     proposal = case.finding.proposal
-    return proposal is not None and proposal.rehearsal is None and case.kind is not Kind.LEADERS
+    return proposal and proposal.rehearsal_of(at_any_time=begins_at_any_time(case))
 
 
 def _rehearsal(case: Case) -> str | None:
-    proposal = case.finding.proposal
-    rehearsal = None if proposal is None or case.kind is Kind.LEADERS else proposal.rehearsal
-    if rehearsal is None or not rehearsal.problem:
+    rehearsal = _rehearsed(case)
+    if rehearsal is None or not rehearsal.problem or case.kind is Kind.LEADERS:
         return None
     if rehearsal.until_ms <= case.now.at_ms:
         return f"{rehearsal.problem}; it is rehearsed again at the next look that finds all else open"

@@ -9,7 +9,7 @@ from itertools import pairwise
 from statistics import median, stdev
 from typing import NamedTuple
 
-from kreassign.autopilot.events import DiskUse
+from kreassign.autopilot.events import DiskUse, Name
 from kreassign.autopilot.memory import Memory
 from kreassign.autopilot.symptoms import Look
 from kreassign.model import LogDir
@@ -60,6 +60,12 @@ def use_of(broker: int, log_dir: LogDir) -> DiskUse | None:
     if log_dir.error is not None or not log_dir.total_bytes or log_dir.usable_bytes is None:
         return None
     return DiskUse(broker, log_dir.path, log_dir.total_bytes - log_dir.usable_bytes, log_dir.total_bytes)
+
+
+def uses_of(look: Look, name: Name) -> list[DiskUse | None]:
+    """Use of the directory that a finding is about, None where it is not reported; empty where no broker names it."""
+    dirs = dict(look.now.directories()).get(name.broker, ())
+    return [use_of(name.broker, one) for one in dirs if one.path == name.path]
 
 
 def growths_of(look: Look) -> Mapping[tuple[int, str], Growth | None]:

@@ -42,6 +42,7 @@ class NextAction(StrEnum):
 
     NOTHING = "nothing"
     TELL = "tell"  # that it is there
+    TELL_LESS = "tell that nothing is to be repaired now"
     TELL_OVER = "tell that it is over"
     PLAN = "plan a repair, where the level says so"
     ACT = "run the repair, where the level says so and all gates are open"
@@ -71,8 +72,8 @@ STEPS: Mapping[tuple[State, Evidence], Step] = MappingProxyType({
     (State.TOLD, Evidence.RIPE): Step(State.TOLD, NextAction.PLAN),
     (State.PROPOSED, Evidence.GONE): Step(State.CLOSED, NextAction.TELL_OVER),
     (State.PROPOSED, Evidence.UNKNOWN): Step(State.PROPOSED),
-    (State.PROPOSED, Evidence.FRESH): Step(State.TOLD),
-    (State.PROPOSED, Evidence.LASTING): Step(State.TOLD),
+    (State.PROPOSED, Evidence.FRESH): Step(State.TOLD, NextAction.TELL_LESS),
+    (State.PROPOSED, Evidence.LASTING): Step(State.TOLD, NextAction.TELL_LESS),
     (State.PROPOSED, Evidence.RIPE): Step(State.PROPOSED, NextAction.ACT),
     (State.RUNNING, Evidence.GONE): Step(State.RUNNING, NextAction.END_RUN),
     (State.RUNNING, Evidence.UNKNOWN): Step(State.RUNNING),
@@ -81,8 +82,8 @@ STEPS: Mapping[tuple[State, Evidence], Step] = MappingProxyType({
     (State.RUNNING, Evidence.RIPE): Step(State.RUNNING),
     (State.SETTLING, Evidence.GONE): Step(State.CLOSED, NextAction.TELL_OVER),
     (State.SETTLING, Evidence.UNKNOWN): Step(State.SETTLING, NextAction.MEASURE),
-    (State.SETTLING, Evidence.FRESH): Step(State.TOLD),
-    (State.SETTLING, Evidence.LASTING): Step(State.TOLD),
+    (State.SETTLING, Evidence.FRESH): Step(State.TOLD, NextAction.TELL_LESS),
+    (State.SETTLING, Evidence.LASTING): Step(State.TOLD, NextAction.TELL_LESS),
     (State.SETTLING, Evidence.RIPE): Step(State.SETTLING, NextAction.JUDGE),
     (State.CLOSED, Evidence.GONE): Step(State.CLOSED),
     (State.CLOSED, Evidence.UNKNOWN): Step(State.CLOSED),

@@ -69,7 +69,8 @@ class Finding:
     are the times of the last 24 hours at which it was told, or was not since it comes and goes; one that lasts then
     `is_told_late`. `begun_ms` are the times of the last 24 hours at which it began. `brokers` are those that
     it was about since, if it is told by them. Of a disk it is there only `by_growth`, or urgent only
-    `urgent_by_growth`; None where that was not written.
+    `urgent_by_growth`; None where that was not written. `was_full` if its used share made it urgent since it is, and
+    `low_ms` is when that was last seen below its limits.
     """
 
     name: Name
@@ -97,6 +98,13 @@ class Finding:
     begun_ms: tuple[int, ...] = ()
     by_growth: bool | None = None
     urgent_by_growth: bool | None = None
+    was_full: bool = False
+    low_ms: int = 0
+
+    @property
+    def was_low(self) -> bool:
+        """True if the used share of a disk was seen below its limits since the finding came into its state."""
+        return self.low_ms > self.state_ms
 
     @property
     def is_told(self) -> bool:
@@ -208,7 +216,7 @@ MOST_REPLACED = 3
 class Memory:
     """All that the autopilot remembers of a cluster.
 
-    `read_ms` is the time of the last look that read the brokers. `away` has brokers that are down, with the time since
+    `read_ms` is the time of the last look that read the brokers, `moves_read_ms` of the last list of moves. `away` has brokers that are down, with the time since
     which that is known; those that are `unwitnessed` may have gone at any time before. `went_with` has the bytes of
     their replicas at that time, where known. `planned` are down and in maintenance, `overdue` are down still since
     their maintenance ended, or since others that went with them are back.
@@ -222,6 +230,7 @@ class Memory:
     cluster_id: str = ""
     looked_ms: int | None = None
     read_ms: int | None = None
+    moves_read_ms: int | None = None
     findings: Mapping[Name, Finding] = field(default_factory=dict)
     away: Mapping[int, int] = field(default_factory=dict)
     unwitnessed: frozenset[int] = frozenset()
@@ -363,6 +372,12 @@ def _set_back(value: Any, at_ms: int, last_ms: int, field_name: str = "") -> Any
     return min(value, at_ms) if is_time and isinstance(value, int) else value
 
 
+def _sight_lost(memory: Memory, event: SightLost) -> Memory:
+    before = memory.findings[event.name]
+    low_ms = event.at_ms if event.is_low else before.low_ms
+    return _with(memory, replace(before, lost_ms=event.at_ms, is_gone=event.is_gone, low_ms=low_ms))
+
+
 def _sight_back(memory: Memory, event: SightBack) -> Memory:
     finding = replace(memory.findings[event.name], since_ms=event.since_ms, lost_ms=0, is_gone=False)
     return _with(memory, finding)
@@ -444,7 +459,13 @@ def _outages_planned(memory: Memory, event: OutagesPlanned) -> Memory:
 
 
 def _looked(memory: Memory, event: Looked) -> Memory:
-    return replace(memory, looked_ms=event.at_ms, read_ms=event.at_ms if event.are_read else memory.read_ms)
+    at_ms = event.at_ms
+    return replace(
+        memory,
+        looked_ms=at_ms,
+        read_ms=at_ms if event.are_read else memory.read_ms,
+        moves_read_ms=at_ms if event.are_moves_read else memory.moves_read_ms,
+    )
 
 
 def _held(memory: Memory, event: ReplicasHeld) -> Memory:
@@ -477,6 +498,7 @@ def _moved(memory: Memory, event: FindingMoved) -> Memory:
         brokers=before.brokers.union(event.brokers),
         by_growth=_last(before.by_growth, event.by_growth),
         urgent_by_growth=_last(before.urgent_by_growth, event.urgent_by_growth) if event.is_urgent else None,
+        was_full=event.is_urgent and (before.was_full or event.urgent_by_growth is False),
     )
     if (before.state, event.state) == (State.SEEN, State.TOLD):
         moved = replace(moved, told_ms=(*(one for one in before.told_ms if one > event.at_ms - DAY_MS), event.at_ms))
@@ -577,6 +599,11 @@ def _silenced(memory: Memory, event: Silenced) -> Memory:
     )
 
 
+def rests_since(finding: Finding, act: Act) -> bool:
+    """True if a finding was silenced since its repair began, by people or for their sake: no other silence is needed."""
+    return finding.silence is not None and finding.silence.at_ms >= act.begun_ms
+
+
 def _resting(finding: Finding, silence: Silenced) -> Finding:
     """A finding whose repair people ended or paused, silent for a day; a longer silence of people stays."""
     is_longer = finding.silence is not None and finding.silence.until_ms >= silence.until_ms
@@ -608,7 +635,7 @@ def _ended(memory: Memory, event: RunEnded) -> Memory:
         finding = memory.findings[name]
         if name == event.name or finding.state in {State.TOLD, State.PROPOSED}:  # others are over, or have begun again
             finding = _after_run(event, act, finding)
-        if event.by and event.result not in {Result.DONE, *UNBEGUN}:
+        if event.by and event.result not in {Result.DONE, *UNBEGUN} and not rests_since(finding, act):
             why, until_ms = f"{event.by} ended its run {act.run_id}", event.at_ms + SILENT_MS
             finding = _resting(finding, Silenced(event.at_ms, 0, *name, until_ms, event.by, why))
         memory = _with(memory, finding)
@@ -651,9 +678,7 @@ TAKEN_IN: Mapping[type[Event], Callable[[Memory, Any], Memory]] = MappingProxyTy
     HoldAsked: lambda memory, event: _changed(memory, held=event.by),
     PeopleHeld: lambda memory, event: _changed(memory, held_by_people=event.by),
     WindowsLifted: lambda memory, _: _changed(memory, at_any_time=True),
-    SightLost: lambda memory, event: _with(
-        memory, replace(memory.findings[event.name], lost_ms=event.at_ms, is_gone=event.is_gone)
-    ),
+    SightLost: _sight_lost,
     SightBack: _sight_back,
     RunEnded: _ended,
     Gained: _gained,

@@ -198,6 +198,12 @@ class Observation:
         """Racks with a live broker."""
         return frozenset(rack for broker, rack in self.racks.items() if broker in self.live)
 
+    @cached_property
+    def future_copies(self) -> frozenset[TopicPartition]:
+        """Partitions that are copied from one directory of a broker to another."""
+        copies = (copy for _, dirs in self.directories() for one in dirs for copy in one.replicas)
+        return frozenset(copy.topic_partition for copy in copies if copy.is_future)
+
     def cordoned(self) -> frozenset[int]:
         """Live brokers all of whose working directories are cordoned."""
         return frozenset(

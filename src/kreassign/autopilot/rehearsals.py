@@ -23,10 +23,16 @@ def counts_still(look: Look, finding: Finding) -> bool:
 
     A good one is made again where the look could not read all that it may have failed by.
     """
-    last = None if finding.proposal is None else finding.proposal.rehearsal
+    last = _last(look, finding)
     if last is None or look.now.at_ms >= last.until_ms or last.basis != _basis_of(look, finding):
         return False
     return bool(last.problem) or not look.now.unread()
+
+
+def _last(look: Look, finding: Finding) -> Rehearsed | None:
+    """The last rehearsal of a proposal with the hours that its run would have now: urgency may come and go."""
+    proposal = finding.proposal
+    return proposal and proposal.rehearsal_of(at_any_time=runs_at_any_time(look, finding))
 
 
 def _basis_of(look: Look, finding: Finding) -> str:
@@ -73,7 +79,7 @@ def dated(rehearsal: Rehearsed, look: Look, finding: Finding, at_ms: int) -> Reh
     A good one counts for the two looks and the run, and besides for as long as plan and rehearsal took: no look reads
     the traffic that it was made with. One that failed again, in the same window, counts twice as long as the last one.
     """
-    last = None if finding.proposal is None else finding.proposal.rehearsal
+    last = _last(look, finding)
     basis, apart_ms = _basis_of(look, finding), round(look.policy.care.looks_apart * 1000)
     if not rehearsal.problem:
         wait_ms = 3 * apart_ms + max(0, at_ms - look.now.at_ms)

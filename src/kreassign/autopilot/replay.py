@@ -104,7 +104,8 @@ def proposed(memory: Memory, planned: Planned, policy: Policy) -> Memory:
 
 def _planned(name: Name, at_ms: int, cost: int | None) -> Planned:
     """A plan whose rehearsal is taken to be good, as that of the journal is of another time."""
-    return Planned(at_ms, name, "replayed", cost or 0, (), rehearsal=Rehearsed(at_ms, ""))
+    good = Rehearsed(at_ms, "")
+    return Planned(at_ms, name, "replayed", cost or 0, (), rehearsal=good, rehearsal_any_time=good)
 
 
 def _look(at_ms: int) -> Observation:

@@ -64,8 +64,8 @@ def story(events: Iterable[Event], name: Name) -> tuple[Entry, ...]:
         if isinstance(event, Planned) and event.name == name:
             if last is None or event.plan_id != last.plan_id:
                 entries.append(_entry(event))
-            elif event.rehearsal is not None and _is_news(event.rehearsal, last.rehearsal):
-                entries.append(Entry(event.at_ms, "its plan was rehearsed", _rehearsed(event.rehearsal)))
+            elif (rehearsal := event.last_rehearsal) is not None and _is_news(rehearsal, last.last_rehearsal):
+                entries.append(Entry(event.at_ms, "its plan was rehearsed", _rehearsed(rehearsal)))
             last = event
         elif _is_about(event, name):
             entries.append(_entry(event))
@@ -86,10 +86,8 @@ def curve(events: Iterable[Event], name: Name) -> Curve:
     """The evidence of a finding about a directory, or about the balance of brokers; no points for other findings."""
     measured = [one for one in events if isinstance(one, DisksMeasured)]
     if name.kind in {Kind.DISK_FILLS, Kind.DIRECTORY_FAILED}:
-        path = name.subject.partition(":")[2]
-        return Curve(
-            "the directory", tuple(_points(measured, lambda one: (one.broker, one.path) == (name.broker, path)))
-        )
+        own = _points(measured, lambda one: (one.broker, one.path) == (name.broker, name.path))
+        return Curve("the directory", tuple(own))
     if name.kind is not Kind.BAND_LEFT or not measured:
         return NO_CURVE
     brokers = {one.broker for one in measured[-1].disks}
@@ -149,9 +147,11 @@ def _ended(event: RunEnded) -> tuple[str, str]:
 GONE_TEXT = "it is not seen any more"
 UNSURE_TEXT = "what shows it could not be read, is not known since copies, or shows nothing for too short a time"
 
+LOW_TEXT = "its used share is below the limits; its growth is not known since copies"
+
 TEXTS: Mapping[type[Event], Callable[[Any], tuple[str, str]]] = MappingProxyType({
     FindingMoved: lambda one: (f"{one.state}: {one.seen}", one.why),
-    SightLost: lambda one: (GONE_TEXT if one.is_gone else UNSURE_TEXT, ""),
+    SightLost: lambda one: (GONE_TEXT if one.is_gone else LOW_TEXT if one.is_low else UNSURE_TEXT, ""),
     SightBack: lambda _: ("it is seen again", ""),
     BrokerWent: lambda one: (f"broker {one.broker} went", ""),
     BrokerCame: lambda one: (f"broker {one.broker} came back", ""),

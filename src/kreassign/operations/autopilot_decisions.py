@@ -176,7 +176,7 @@ class Decisions:
         worked_ms = (self.clock.monotonic_s() - begun_s) * 1000
         is_steady = abs(at_ms - begun_ms - worked_ms) < SIGN_OF_LIFE_MS
         if is_steady and worked_ms >= WORK_MS and last_ms is not None and last_ms <= begun_ms:
-            self.note(Looked(at_ms, are_read=False))
+            self.note(Looked(at_ms, are_read=False, are_moves_read=False))
 
     def read_policy(self) -> None:
         """Follow the policy file; what cannot be read is told once, and the policy before it holds."""

@@ -50,11 +50,10 @@ Also = tuple[int, ...]
 
 def _disk_tasks(name: Name, look: Look, _: Also) -> tuple[plan_tasks.Task, ...]:
     """Other directories of the broker where one has room for it, then other brokers."""
-    path = name.subject.partition(":")[2]
-    relieve = plan_tasks.Relieve(name.broker, path, relief_bytes(look, name.broker, path))
+    relieve = plan_tasks.Relieve(name.broker, name.path, relief_bytes(look, name))
     open_dirs = ((broker, [one for one in dirs if not one.is_cordoned]) for broker, dirs in look.now.directories())
     uses = {broker: [use_of(broker, one) for one in dirs] for broker, dirs in open_dirs}
-    beside = [one for one in uses.get(name.broker, []) if one is not None and one.path != path]
+    beside = [one for one in uses.get(name.broker, []) if one is not None and one.path != name.path]
     is_roomy = any(one.used_bytes + relieve.leaving_bytes < ROOMY * one.total_bytes for one in beside)
     return (plan_tasks.BalanceLogDirs(brokers=(name.broker,)), relieve) if is_roomy else (relieve,)
 

@@ -118,12 +118,15 @@ class Proposals:
         if repairs.plan is None or level not in {Level.ASK, Level.ACT}:
             return repairs
         is_same = before.proposal is not None and before.proposal.plan_id == planned.plan_id
-        planned = replace(planned, rehearsal=before.proposal.rehearsal if before.proposal and is_same else None)
+        if before.proposal is not None and is_same:
+            tried = before.proposal.rehearsal, before.proposal.rehearsal_any_time
+            planned = replace(planned, rehearsal=tried[0], rehearsal_any_time=tried[1])
         finding, is_to_sign = replace(before, proposal=planned), level is Level.ASK and not (is_same and before.asked)
         if not counts_still(look, finding) and (is_to_sign or may_rehearse(look, finding)):
-            request = self._run_of(repairs.plan, avoid, at_any_time=runs_at_any_time(look, finding))
+            at_any_time = runs_at_any_time(look, finding)
+            request = self._run_of(repairs.plan, avoid, at_any_time=at_any_time)
             fresh = rehearsed(self._client, request, planned.at_ms, self._clock, alive)
-            planned = replace(planned, rehearsal=dated(fresh, look, finding, self._clock.now_ms()))
+            planned = planned.rehearsed(dated(fresh, look, finding, self._clock.now_ms()), at_any_time=at_any_time)
             self._lease.confirm()
         return replace(repairs, planned=planned)
 

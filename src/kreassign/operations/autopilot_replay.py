@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -132,10 +132,8 @@ def _planned(snapshot: ClusterSnapshot, name: Name, look: Look) -> Planned:
     closed = look.now.live.intersection(avoided(look.memory, name, look.now))
     policy = PlanPolicy(excluded_brokers=tuple(sorted(closed)))
     planned = plan_by(inputs_of_snapshot(snapshot, policy, "replayed"), name, look).planned
-    return Planned(
-        look.now.at_ms, name, planned.plan_id, planned.copied_bytes, planned.moves, planned.sentences, planned.seconds,
-        rehearsal=Rehearsed(look.now.at_ms, ""), also=planned.also,
-    )  # fmt: skip
+    good = Rehearsed(look.now.at_ms, "")
+    return replace(planned, rehearsal=good, rehearsal_any_time=good)
 
 
 # Snapshots of the tables, and what they show.
