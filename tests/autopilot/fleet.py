@@ -6,9 +6,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from kreassign.autopilot.core import Message
 from kreassign.autopilot.events import Name
 from kreassign.autopilot.memory import Finding
+from kreassign.autopilot.messages import Message
 from kreassign.autopilot.policy import Kind, Policy, parse_policy
 from kreassign.clock import Clock
 from kreassign.operations.autopilot import Autopilot

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.autopilot.core import Message
 from kreassign.autopilot.events import Name, RunBegan
 from kreassign.autopilot.gates import GATES, KNOWN_OF, TOLD_OF, others_now
 from kreassign.autopilot.lifecycle import State
+from kreassign.autopilot.messages import Message
 from kreassign.autopilot.observation import Known
 from kreassign.autopilot.policy import Kind
 from kreassign.errors import ExecutionError, InputError, StandsBy

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from kreassign.autopilot.core import Message, digest_is_due
 from kreassign.autopilot.events import Name
 from kreassign.autopilot.memory import Memory
+from kreassign.autopilot.messages import Message, digest_is_due
 from kreassign.autopilot.policy import Kind, Policy, parse_policy
 from kreassign.cli.commands.autopilot import printing
 from kreassign.clock import SystemClock

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.request import urlopen
 
-from kreassign.autopilot.core import digest
 from kreassign.autopilot.events import FindingMoved, Name, Result, RunBegan, RunEnded
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import memory_of, remember
+from kreassign.autopilot.messages import digest
 from kreassign.autopilot.policy import Kind
 from kreassign.model.text import HOUR_MS
 from kreassign.monitoring.metrics import (

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.autopilot import core
+from kreassign.autopilot import messages
 from kreassign.autopilot.events import Name, Planned
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.observation import US
@@ -369,14 +369,14 @@ def submitted(ours: Fleet) -> int:
 # Leaders.
 
 
-class Begins(list[core.Message]):
+class Begins(list[messages.Message]):
     """Messages of which the one about the beginning of an election does something."""
 
     def __init__(self, deed: object) -> None:
         super().__init__()
         self._deed = deed
 
-    def append(self, message: core.Message) -> None:
+    def append(self, message: messages.Message) -> None:
         super().append(message)
         if "repaired by run election" in message.what and callable(self._deed):
             self._deed()

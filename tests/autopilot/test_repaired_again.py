@@ -87,7 +87,8 @@ def dead(now_s: float) -> Observation:
 
 
 @pytest.mark.parametrize(("world", "name", "looks_s"), [
-    (full, FULL_3, 1.2 * HOUR), (at_the_limit, FULL_3, DAY), (urgent_for_weeks, FULL_3, DAY), (dead, GONE_3, 1.3 * HOUR),
+    (full, FULL_3, 1.2 * HOUR), (at_the_limit, FULL_3, DAY), (urgent_for_weeks, FULL_3, DAY),
+    (dead, GONE_3, 1.3 * HOUR),
 ])  # fmt: skip
 def test_a_repair_that_helps_nothing_is_made_once(
     world: Callable[[float], Observation], name: Name, looks_s: float
@@ -108,7 +109,9 @@ def test_a_repair_that_helps_nothing_is_made_once(
 
 
 def test_a_disk_that_its_repair_eased_is_told_as_it_is() -> None:
-    watched = Watched("[disk-fills]\nlevel = 'act'\n", lambda _: cluster(0, LISTS, used={3: 0.81 if watched.runs else 0.9}))
+    watched = Watched(
+        "[disk-fills]\nlevel = 'act'\n", lambda _: cluster(0, LISTS, used={3: 0.81 if watched.runs else 0.9})
+    )
     watched.watch(HOUR, every_s=300)
     assert watched.memory.findings[FULL_3].state is State.TOLD
     told = watched.messages[-1]

@@ -9,8 +9,8 @@ from typing import Any, NoReturn, cast
 import pytest
 
 from kreassign.admin import AdminClient
-from kreassign.autopilot.core import Message
 from kreassign.autopilot.events import Name, RunBegan
+from kreassign.autopilot.messages import Message
 from kreassign.autopilot.policy import Kind
 from kreassign.errors import InputError, StandsBy, Unreachable
 from kreassign.executor.events import LeaseLost, RunResumed

@@ -8,7 +8,6 @@ from dataclasses import replace
 from kreassign.autopilot.core import (
     EndRun,
     HoldRun,
-    Message,
     PauseRun,
     PlanRepair,
     ReleaseRun,
@@ -23,6 +22,7 @@ from kreassign.autopilot.gains import amount_before
 from kreassign.autopilot.gates import resting, together
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Memory, remember
+from kreassign.autopilot.messages import Message
 from kreassign.autopilot.observation import NO_RUN, US, Absent, Known, Observation, RunSeen
 from kreassign.autopilot.policy import Kind, parse_policy
 from kreassign.autopilot.symptoms import Look

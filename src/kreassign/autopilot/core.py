@@ -12,63 +12,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import NamedTuple
-from zoneinfo import ZoneInfo
 
+from kreassign.autopilot import events, gates
 from kreassign.autopilot.detectors import DETECTORS, is_low
-from kreassign.autopilot.events import (
-    CLUSTER,
-    ClosedGate,
-    DigestTold,
-    EndAsked,
-    Event,
-    FindingMoved,
-    GatesJudged,
-    HoldAsked,
-    Looked,
-    Name,
-    PeopleHeld,
-    Planned,
-    SightBack,
-    SightLost,
-    Silenced,
-    WindowsLifted,
-)
+from kreassign.autopilot.events import CLUSTER, ClosedGate, Event, Name
 from kreassign.autopilot.facts import MISSED_MS, facts, is_long_ago, is_sign_due
 from kreassign.autopilot.gains import gained
-from kreassign.autopilot.gates import (
-    KNOWN_OF,
-    REDUNDANCY,
-    TOLD_OF,
-    UNTIL_IT_RUNS,
-    Case,
-    at_any_time,
-    begins_at_any_time,
-    closed_gates,
-    hides_urgency,
-    hold_of,
-    hours_of,
-    is_restless,
-    is_unrehearsed,
-    level_text,
-    many_text,
-    rest_text,
-    silence_text,
-    together_text,
-    told_after_ms,
-    unapproved_text,
-    unread,
-    window_text,
-)
+from kreassign.autopilot.gates import Case
 from kreassign.autopilot.lifecycle import STEPS, Evidence, NextAction, State
-from kreassign.autopilot.memory import MOST_TOLD, SILENT_MS, Act, Finding, Memory, last_act, remember, rests_since
+from kreassign.autopilot.memory import SILENT_MS, Act, Finding, Memory, last_act, remember, rests_since
+from kreassign.autopilot.messages import COMMANDS, Message, digest, digest_is_due, over_text, told_message
 from kreassign.autopilot.observation import Known, Observation, RunSeen
 from kreassign.autopilot.policy import Kind, Level, Policy
 from kreassign.autopilot.rehearsals import counts_still
-from kreassign.autopilot.symptoms import NEVER_S, Look, Symptom, has_remedy, level_of
-from kreassign.model.text import DAY_MS, HOUR_MS, counted, format_amount, format_seconds
+from kreassign.autopilot.symptoms import NEVER_S, Look, Symptom, level_of
+from kreassign.model.text import DAY_MS, HOUR_MS, counted, format_seconds
 
 WAITING = frozenset({State.TOLD, State.PROPOSED})
 """States in which gates keep a repair from running."""
@@ -109,62 +69,35 @@ class RunRepair:
 
 
 @dataclass(frozen=True, slots=True)
-class EndRun:
+class _OfRun:
+    run_id: str
+
+
+class EndRun(_OfRun):
     """Let the running repair end once its moves in flight are done."""
 
-    run_id: str
 
-
-@dataclass(frozen=True, slots=True)
-class HoldRun:
+class HoldRun(_OfRun):
     """Let the running repair start no moves for now."""
 
-    run_id: str
 
-
-@dataclass(frozen=True, slots=True)
-class ReleaseRun:
+class ReleaseRun(_OfRun):
     """Let the running repair start moves again."""
 
-    run_id: str
 
-
-@dataclass(frozen=True, slots=True)
-class PauseRun:
+class PauseRun(_OfRun):
     """Let the process of the running repair leave it, with its throttle restored, once nothing is in flight."""
 
-    run_id: str
 
-
-@dataclass(frozen=True, slots=True)
-class ResumeRun:
+class ResumeRun(_OfRun):
     """Go on with the running repair, which no process executes."""
 
-    run_id: str
 
-
-@dataclass(frozen=True, slots=True)
-class SettleRun:
+class SettleRun(_OfRun):
     """Resume the running repair, which its process left without restoring its throttle, and start nothing."""
-
-    run_id: str
 
 
 Order = PlanRepair | RunRepair | EndRun | HoldRun | ReleaseRun | PauseRun | ResumeRun | SettleRun
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One message to people: what and what it costs, why, and what they can do; without a `name` it is the digest."""
-
-    name: Name | None
-    what: str
-    why: str
-    commands: tuple[str, ...] = ()
-    is_over: bool = False
-
-    def __str__(self) -> str:
-        return "\n".join((self.what, self.why, *(f"    {one}" for one in self.commands)))
 
 
 @dataclass(slots=True)
@@ -196,9 +129,9 @@ def tick(memory: Memory, now: Observation, policy: Policy, shown: Mapping[Name, 
         if finding.state in WAITING and (symptom := shown.get(finding.name)) is not None:
             _judge(decided, Case(finding, symptom, now, decided.memory, policy))
     if digest_is_due(memory, now.at_ms, policy):
-        decided.note(DigestTold(now.at_ms))
+        decided.note(events.DigestTold(now.at_ms))
         decided.messages.append(digest(decided.memory, now.at_ms))
-    looked = Looked(now.at_ms, now.are_brokers_read, isinstance(now.moves_of_others, Known))
+    looked = events.Looked(now.at_ms, now.are_brokers_read, isinstance(now.moves_of_others, Known))
     if is_sign_due(decided.memory, looked, policy.care.interval):
         decided.note(looked)
     return decided
@@ -220,13 +153,13 @@ def _steer(decided: Decision, look: Look, shown: Mapping[Name, Symptom]) -> None
         return
     people = act.held_by_people if run.is_unread else run.people
     if people != act.held_by_people:
-        decided.note(PeopleHeld(now.at_ms, act.name, people))
+        decided.note(events.PeopleHeld(now.at_ms, act.name, people))
         if people:
             what = f"{act.name}: {people} paused its repair, and it stays so"
             decided.messages.append(Message(act.name, what, "", (f"kreassign resume {act.run_id}",)))
     why = None if act.is_end_asked else _unwanted(look, act, shown)
     if why:
-        decided.note(EndAsked(now.at_ms, act.name, why))
+        decided.note(events.EndAsked(now.at_ms, act.name, why))
         decided.messages.append(Message(act.name, f"{act.name}: its repair ends early", why))
     act = decided.memory.running or act
     if people and act.is_end_asked:
@@ -236,16 +169,16 @@ def _steer(decided: Decision, look: Look, shown: Mapping[Name, Symptom]) -> None
         return
     if people:
         return
-    stop = hold_of(look._replace(memory=decided.memory), act)
+    stop = gates.hold_of(look._replace(memory=decided.memory), act)
     if (stop and stop.gate) != (act.held and act.held.gate):
-        decided.note(HoldAsked(now.at_ms, act.name, stop))
+        decided.note(events.HoldAsked(now.at_ms, act.name, stop))
         if stop and not act.held:
             what = f"{act.name}: its repair holds, and starts nothing"
             decided.messages.append(Message(act.name, what, stop.why))
     symptom = shown.get(act.name)
-    is_closed = window_text(hours_of(act, look.policy), now.at_ms) is not None
-    if is_closed and symptom is not None and at_any_time(look.policy, act.name.kind, is_urgent=symptom.is_urgent):
-        decided.note(WindowsLifted(now.at_ms, act.name))
+    is_closed = gates.window_text(gates.hours_of(act, look.policy), now.at_ms) is not None
+    if is_closed and symptom is not None and gates.at_any_time(look.policy, act.name.kind, is_urgent=symptom.is_urgent):
+        decided.note(events.WindowsLifted(now.at_ms, act.name))
         is_closed = False
     decided.order = _order_of_run(act.run_id, run, is_stopped=bool(stop), may_not_run=bool(stop) or is_closed)
 
@@ -258,7 +191,7 @@ def _let_rest(decided: Decision, at_ms: int, act: Act, *, is_new: bool) -> None:
     for name in act.names:
         finding, people = decided.memory.findings[name], act.held_by_people
         if not rests_since(finding, act) and (is_new or not finding.is_gone):
-            decided.note(Silenced(at_ms, 0, *name, at_ms + SILENT_MS, people, f"{people} had paused its repair"))
+            decided.note(events.Silenced(at_ms, 0, *name, at_ms + SILENT_MS, people, f"{people} had paused its repair"))
 
 
 def _order_of_run(run_id: str, run: RunSeen, *, is_stopped: bool, may_not_run: bool) -> Order | None:
@@ -278,7 +211,7 @@ def _unwanted(look: Look, act: Act, shown: Mapping[Name, Symptom]) -> str | None
     """Why the running repair is to end early: for a more urgent one, or since people want it no more."""
     if urgent := _more_urgent(look, act, shown):
         return f"{urgent} is more urgent; it is planned again"
-    not_by_level = level_text(look.policy, act.name.kind) or unapproved_text(look.policy, act)
+    not_by_level = gates.level_text(look.policy, act.name.kind) or gates.unapproved_text(look.policy, act)
     return not_by_level or next(filter(None, (_unwanted_for(look, act, name) for name in act.names)), None)
 
 
@@ -289,7 +222,7 @@ def _unwanted_for(look: Look, act: Act, name: Name) -> str | None:
         return f"broker {name.broker} is in maintenance {now.entered.get(name.broker, '')}".rstrip()
     if is_gone and name != act.name and name.broker in now.live and _is_mostly_back(now, act, name):
         return f"broker {name.broker} is back; the rest is planned again"
-    return silence_text(look.memory.findings[name], now.at_ms)
+    return gates.silence_text(look.memory.findings[name], now.at_ms)
 
 
 def _is_mostly_back(now: Observation, act: Act, name: Name) -> bool:
@@ -306,20 +239,20 @@ def _more_urgent(look: Look, act: Act, shown: Mapping[Name, Symptom]) -> Name | 
     One that runs at any time is more urgent while this repair waits for its window, and so is one of the same kind that
     is urgent, where what this one repairs is not.
     """
-    is_waiting = window_text(hours_of(act, look.policy), look.now.at_ms) is not None
+    is_waiting = gates.window_text(gates.hours_of(act, look.policy), look.now.at_ms) is not None
     own = shown.get(act.name)
     may_give_way = own is not None and not _is_urgent(look, look.memory.findings[act.name], own)
     for finding in look.memory.open:
         name, symptom = finding.name, shown.get(finding.name)
         if finding.state not in WAITING or symptom is None or finding.failures or name in act.names:
             continue
-        runs_now = is_waiting and at_any_time(look.policy, name.kind, is_urgent=symptom.is_urgent)
+        runs_now = is_waiting and gates.at_any_time(look.policy, name.kind, is_urgent=symptom.is_urgent)
         comes_first = name.kind is act.name.kind and symptom.is_urgent and may_give_way
         if not (name.kind.urgency < act.name.kind.urgency or comes_first or runs_now):
             continue
         if evidence_of(look, name, symptom, finding.since_ms) != Evidence.RIPE:
             continue
-        if closed_gates(Case(finding, symptom, *look)).keys() <= {"running", "settling", "two looks"}:
+        if gates.closed_gates(Case(finding, symptom, *look)).keys() <= {"running", "settling", "two looks"}:
             return name
     return None
 
@@ -330,21 +263,21 @@ def _judge(decided: Decision, case: Case) -> None:
     People are told once of a repair that is kept for long by gates of which they may not know.
     """
     before, at_ms, name = case.finding.gates, case.now.at_ms, case.finding.name
-    closed = tuple(ClosedGate(*one) for one in closed_gates(case).items())
-    gates = [one.gate for one in closed]
-    keeping = [] if KNOWN_OF.intersection(gates) else [one for one in closed if one.gate in TOLD_OF]
+    closed = tuple(ClosedGate(*one) for one in gates.closed_gates(case).items())
+    closed_names = [one.gate for one in closed]
+    keeping = [] if gates.KNOWN_OF.intersection(closed_names) else [one for one in closed if one.gate in gates.TOLD_OF]
     since_ms = ((before and before.kept_since_ms) or at_ms) if keeping else None
     was_told = before is not None and before.is_told and since_ms == before.kept_since_ms
     kept_ms = 0 if since_ms is None else at_ms - since_ms
-    is_due = bool(keeping) and not was_told and kept_ms >= told_after_ms(case.kind)
-    is_same = before is not None and [one.gate for one in before.closed] == gates
+    is_due = bool(keeping) and not was_told and kept_ms >= gates.told_after_ms(case.kind)
+    is_same = before is not None and [one.gate for one in before.closed] == closed_names
     is_old = before is not None and before.closed != closed and is_long_ago(before.at_ms, at_ms, HOUR_MS)
     if is_due or is_old or not is_same:
-        decided.note(GatesJudged(at_ms, name, closed, since_ms, is_due or was_told))
+        decided.note(events.GatesJudged(at_ms, name, closed, since_ms, is_due or was_told))
     if is_due:
         why = "; ".join(f"{one.gate}: {one.why}" for one in keeping)
         what = f"{name}: its repair has been kept for {format_seconds(kept_ms / 1000)}"
-        decided.messages.append(Message(name, what, why, (*_COMMANDS, "kreassign doctor")))
+        decided.messages.append(Message(name, what, why, (*COMMANDS, "kreassign doctor")))
 
 
 # Symptoms, and the evidence that they are.
@@ -379,13 +312,13 @@ def _evidence(look: Look, finding: Finding, symptom: Symptom | None) -> Evidence
     evidence = evidence_of(look, finding.name, symptom, finding.since_ms)
     if symptom is None or evidence is Evidence.RIPE or finding.state not in PLANNED:
         return evidence
-    waits = symptom.propose_s < NEVER_S or hides_urgency(finding, symptom)
-    return Evidence.UNKNOWN if waits or unread(look.now, finding.name.kind) else evidence
+    waits = symptom.propose_s < NEVER_S or gates.hides_urgency(finding, symptom)
+    return Evidence.UNKNOWN if waits or gates.unread(look.now, finding.name.kind) else evidence
 
 
 def _is_urgent(look: Look, finding: Finding, symptom: Symptom) -> bool:
     """True if a finding is urgent, or was and what made it so may be what was not read."""
-    is_hidden = hides_urgency(finding, symptom) or bool(unread(look.now, finding.name.kind))
+    is_hidden = gates.hides_urgency(finding, symptom) or bool(gates.unread(look.now, finding.name.kind))
     return symptom.is_urgent or (finding.urgent_ms is not None and is_hidden)
 
 
@@ -396,8 +329,9 @@ def _step(decided: Decision, look: Look, name: Name, symptom: Symptom | None) ->
     if before is None or before.state is State.CLOSED:
         if symptom is None:
             return
-        begun = FindingMoved(at_ms, name, State.SEEN, "it is there", symptom.seen, symptom.since_ms)
-        decided.note(replace(begun, brokers=_brokers(symptom), by_growth=symptom.by_growth))
+        begun = events.FindingMoved(at_ms, name, State.SEEN, "it is there", symptom.seen, symptom.since_ms)
+        brokers = tuple(sorted(symptom.brokers))
+        decided.note(replace(begun, brokers=brokers, by_growth=symptom.by_growth))
     _follow_sight(decided, look, name, symptom)
     if symptom is not None and _fills_again(finding := decided.memory.findings[name], symptom):
         Stepped(decided, look, finding, symptom).move(State.TOLD, "it was below its limits, and fills again")
@@ -406,12 +340,12 @@ def _step(decided: Decision, look: Look, name: Name, symptom: Symptom | None) ->
         evidence = _evidence(look, finding, symptom)
         to, action = STEPS[finding.state, evidence]
         if to is not finding.state:
-            seen = finding.seen if symptom is None else symptom.seen
-            is_new = symptom is not None and symptom.is_urgent and to is State.TOLD
-            is_urgent = is_new or finding.urgent_ms is not None
             _note_gain(decided, look, finding)
-            moved = FindingMoved(at_ms, name, to, f"the evidence is {evidence}", seen, is_urgent=is_urgent)
-            decided.note(replace(moved, urgent_by_growth=symptom.urgent_by_growth) if symptom and is_new else moved)
+            seen = finding.seen if symptom is None else symptom.seen
+            moved = events.FindingMoved(at_ms, name, to, f"the evidence is {evidence}", seen)
+            if symptom is not None and symptom.is_urgent and to is State.TOLD:
+                moved = replace(moved, is_urgent=True, urgent_by_growth=symptom.urgent_by_growth)
+            decided.note(moved)
         FOLLOW[action](Stepped(decided, look, decided.memory.findings[name], symptom))
         if to is finding.state or to is State.CLOSED:
             break
@@ -420,20 +354,26 @@ def _step(decided: Decision, look: Look, name: Name, symptom: Symptom | None) ->
     if symptom is None or finding.state is State.SEEN:
         return
     _tell_growth(decided, look, finding, symptom)
+    _tell_urgency(decided, look, finding, symptom)
+
+
+def _tell_urgency(decided: Decision, look: Look, finding: Finding, symptom: Symptom) -> None:
+    """Tell a finding again when it becomes urgent, or a disk by its used share, too; note by what it is there."""
+    at_ms, name = look.now.at_ms, finding.name
     was_urgent = finding.urgent_ms is not None and at_ms - finding.urgent_ms >= URGENT_MS
+    moved = events.FindingMoved(at_ms, name, finding.state, finding.why, symptom.seen, by_growth=symptom.by_growth)
+    by_other = replace(moved, urgent_by_growth=symptom.urgent_by_growth)
+    is_full = symptom.urgent_by_growth is False and not finding.was_full
     if symptom.is_urgent and finding.urgent_ms is None:
-        urgent = FindingMoved(at_ms, name, finding.state, "it is urgent", symptom.seen, is_urgent=True)
-        decided.note(replace(urgent, by_growth=symptom.by_growth, urgent_by_growth=symptom.urgent_by_growth))
-        decided.messages.append(Message(name, f"{name}: it is urgent now: {symptom.seen}", finding.why, _COMMANDS))
+        decided.note(replace(by_other, why="it is urgent", is_urgent=True))
+        decided.messages.append(Message(name, f"{name}: it is urgent now: {symptom.seen}", finding.why, COMMANDS))
     elif was_urgent and not _is_urgent(look, finding, symptom):
-        decided.note(FindingMoved(at_ms, name, finding.state, finding.why, symptom.seen, by_growth=symptom.by_growth))
+        decided.note(replace(moved, is_urgent=False))
     elif _is_by_other(finding, symptom):
-        is_urgent = finding.urgent_ms is not None
-        if is_urgent and symptom.urgent_by_growth is False and not finding.was_full:
+        decided.note(by_other)
+        if is_full and finding.urgent_ms is not None:
             what = f"{name}: its used share alone makes it urgent now: {symptom.seen}"
-            decided.messages.append(Message(name, what, finding.why, _COMMANDS))
-        moved = FindingMoved(at_ms, name, finding.state, finding.why, symptom.seen, is_urgent=is_urgent)
-        decided.note(replace(moved, by_growth=symptom.by_growth, urgent_by_growth=symptom.urgent_by_growth))
+            decided.messages.append(Message(name, what, finding.why, COMMANDS))
 
 
 def _fills_again(finding: Finding, symptom: Symptom) -> bool:
@@ -466,16 +406,12 @@ def _tell_growth(decided: Decision, look: Look, finding: Finding, symptom: Sympt
     """Tell a finding about the cluster again when it is about more brokers."""
     if not (more := symptom.brokers - finding.brokers):
         return
-    name, is_urgent = finding.name, finding.urgent_ms is not None
+    name = finding.name
     why = f"it is about {counted(len(more), 'broker')} more, such as {min(more)}"
-    moved = FindingMoved(look.now.at_ms, name, finding.state, why, symptom.seen, is_urgent=is_urgent)
-    decided.note(replace(moved, brokers=_brokers(symptom)))
+    brokers = tuple(sorted(symptom.brokers))
+    decided.note(events.FindingMoved(look.now.at_ms, name, finding.state, why, symptom.seen, brokers=brokers))
     if finding.is_told:
-        decided.messages.append(Message(name, f"{name}: {why}: {symptom.seen}", finding.why, _COMMANDS))
-
-
-def _brokers(symptom: Symptom) -> tuple[int, ...]:
-    return tuple(sorted(symptom.brokers))
+        decided.messages.append(Message(name, f"{name}: {why}: {symptom.seen}", finding.why, COMMANDS))
 
 
 def _follow_sight(decided: Decision, look: Look, name: Name, symptom: Symptom | None) -> None:
@@ -486,13 +422,13 @@ def _follow_sight(decided: Decision, look: Look, name: Name, symptom: Symptom | 
     if symptom is not None:
         if finding.lost_ms:
             is_new = finding.is_gone or at_ms - finding.lost_ms > MISSED_MS
-            decided.note(SightBack(at_ms, name, at_ms if is_new else finding.since_ms))
+            decided.note(events.SightBack(at_ms, name, at_ms if is_new else finding.since_ms))
         return
     is_gone, low = evidence_of(look, name, None, finding.since_ms) is Evidence.GONE, is_low(look, name)
     if is_gone and finding.state is not State.RUNNING:
         return  # it closes
     if not finding.lost_ms or is_gone > finding.is_gone or low > finding.was_low:
-        decided.note(SightLost(at_ms, name, is_gone, low))
+        decided.note(events.SightLost(at_ms, name, is_gone, low))
 
 
 class Stepped(NamedTuple):
@@ -521,9 +457,8 @@ class Stepped(NamedTuple):
     def move(self, to: State, why: str) -> None:
         """Move the finding once more, and tell that."""
         _note_gain(self.decided, self.look, self.finding)
-        is_urgent = self.finding.urgent_ms is not None
-        self.decided.note(FindingMoved(self.look.now.at_ms, self.name, to, why, self.seen, is_urgent=is_urgent))
-        told = Message(self.name, f"{self.name}: {why}", f"{self.seen}{_gain_text(self)}", _COMMANDS)
+        self.decided.note(events.FindingMoved(self.look.now.at_ms, self.name, to, why, self.seen))
+        told = Message(self.name, f"{self.name}: {why}", f"{self.seen}{_gain_text(self)}", COMMANDS)
         self.decided.messages.append(told)
 
 
@@ -535,53 +470,31 @@ def _tell_late(decided: Decision, look: Look, name: Name, symptom: Symptom | Non
     is_ripe = evidence_of(look, name, symptom, finding.since_ms) is Evidence.RIPE
     if is_ripe or look.now.at_ms - finding.since_ms >= LASTS_MS:
         why = "it came and went, and lasts"
-        is_urgent = finding.urgent_ms is not None
-        decided.note(
-            FindingMoved(look.now.at_ms, name, finding.state, why, symptom.seen, is_urgent=is_urgent, is_told_late=True)
-        )
-        decided.messages.append(_told(decided.memory.findings[name], look.policy))
+        decided.note(events.FindingMoved(look.now.at_ms, name, finding.state, why, symptom.seen, is_told_late=True))
+        decided.messages.append(told_message(decided.memory.findings[name], look.policy))
 
 
 def _tell(step: Stepped) -> None:
     if step.finding.is_told:
-        step.decided.messages.append(_told(step.finding, step.look.policy))
+        step.decided.messages.append(told_message(step.finding, step.look.policy))
 
 
 def _tell_less(step: Stepped) -> None:
     if step.finding.is_told:
         why = f"nothing is to be repaired now{_gain_text(step)}"
-        step.decided.messages.append(Message(step.name, f"{step.name}: {step.seen}", why, _COMMANDS))
+        step.decided.messages.append(Message(step.name, f"{step.name}: {step.seen}", why, COMMANDS))
 
 
 def _tell_over(step: Stepped) -> None:
     if step.finding.is_told:
         now, name = step.look.now, step.name
-        over, commands = _over_text(now, name), tuple[str, ...]()
+        over, commands = over_text(now, name), tuple[str, ...]()
         is_broker = name.kind is Kind.SLOW_BROKER and name.subject != CLUSTER
         is_idle = is_broker and not any(one.leader == name.broker for one in now.placed)
         if is_idle and name.broker in now.live & now.replica_counts.keys():
             over, commands = "it is in sync again, and leads nothing any more", (LEADERS_BACK,)
         why = f"{step.finding.seen}{_gain_text(step)}"
         step.decided.messages.append(Message(name, f"{name}: {over}", why, commands, is_over=True))
-
-
-def _over_text(now: Observation, name: Name) -> str:
-    """Sentence for a finding that the look shows no more; of a broker that is hidden rather than well it says so."""
-    planned = {one: f"in maintenance {entered}" for one, entered in now.entered.items()}
-    if name.kind is Kind.MANY_GONE and now.missing:
-        left = (f"broker {one} is {planned.get(one, 'down still')}" for one in sorted(now.missing))
-        return f"it is over: {', '.join(left)}"
-    if name.kind is Kind.UNREAD or name.subject == CLUSTER:
-        return "it is over"
-    broker = name.broker
-    is_empty = broker in now.live | now.down and broker not in now.replica_counts
-    is_hidden = {
-        Kind.BROKER_GONE: broker in now.missing,
-        Kind.NEW_BROKER: is_empty,
-        Kind.SLOW_BROKER: broker in now.down,
-    }.get(name.kind, False)
-    state = planned.get(broker, "down" if broker in now.down else "cordoned")
-    return f"the broker is {state}; not repaired" if is_hidden else "it is over"
 
 
 def _plan(step: Stepped) -> None:
@@ -604,10 +517,10 @@ def _measure(step: Stepped) -> None:
 
 def _end_run(step: Stepped) -> None:
     act, name = step.decided.memory.running, step.name
-    if name.kind not in REDUNDANCY or act is None or act.name != name or act.is_end_asked:
+    if name.kind not in gates.REDUNDANCY or act is None or act.name != name or act.is_end_asked:
         return
     if _is_mostly_back(step.look.now, act, name):
-        step.decided.note(EndAsked(step.look.now.at_ms, name, "what it repairs is over"))
+        step.decided.note(events.EndAsked(step.look.now.at_ms, name, "what it repairs is over"))
 
 
 def _judge_repair(step: Stepped) -> None:
@@ -640,52 +553,6 @@ FOLLOW: Mapping[NextAction, Callable[[Stepped], None]] = MappingProxyType({
 """Deeds that follow from steps."""
 
 
-# The digest.
-
-
-def digest_is_due(memory: Memory, at_ms: int, policy: Policy) -> bool:
-    """True if there are receivers, and its time of day has come since the last digest, or the last look without one."""
-    since_ms, clock = memory.digest_ms or memory.looked_ms, policy.messages.digest_at
-    if since_ms is None or not clock or not policy.messages.files:
-        return False
-    hour, minute = map(int, clock.split(":"))
-    local = datetime.fromtimestamp(at_ms / 1000, tz=ZoneInfo(policy.runs.time_zone))
-    due = local.replace(hour=hour, minute=minute, second=0, microsecond=0)
-    due_ms = round((due if due <= local else due - timedelta(days=1)).timestamp() * 1000)
-    return since_ms < due_ms
-
-
-def digest(memory: Memory, at_ms: int) -> Message:
-    """Message about open findings, and repairs of the last 24 hours."""
-    acts = [one for one in memory.acts if one.begun_ms > at_ms - DAY_MS]
-    copied = format_amount(sum(one.copied_bytes for one in acts), "B")
-    what = f"digest: {counted(len(memory.open), 'open finding')}, {counted(len(acts), 'repair')} in 24 h, {copied}"
-    lines = (
-        *(f"{one.name} ({one.state}): {one.seen}" for one in memory.open),
-        *(f"repair of {one.name}, run {one.run_id}: {one.outcome or 'runs'}; {one.account}" for one in acts),
-        *((f"off by {memory.off.by}: {memory.off.why}",) if memory.off and memory.off.until_ms > at_ms else ()),
-    )
-    return Message(None, what, "\n".join(lines) or "nothing to report", _COMMANDS[:1])
-
-
-_COMMANDS = ("kreassign autopilot why", "kreassign doctor")
-
-
-def _told(finding: Finding, policy: Policy) -> Message:
-    level = level_of(finding.name, policy)
-    why = "it is only told" if level is Level.TELL else "a repair is planned when it lasts"
-    if len(finding.told_ms) == MOST_TOLD:
-        why = f"it comes and goes, {MOST_TOLD} times within a day: further times are not told; {why}"
-    by = f' (level = "{level}")' if has_remedy(finding.name, policy) else ""
-    return Message(finding.name, f"{finding.name}: {finding.seen}", f"{why}{by}", _COMMANDS)
-
-
-def proposed_message(planned: Planned, commands: tuple[str, ...] = ()) -> Message:
-    """The message about a proposal, with commands that people may give."""
-    what = f"{planned.name}: {planned.sentences[0]}"
-    return Message(planned.name, what, "; ".join(planned.reasons), (*commands, *_COMMANDS))
-
-
 def _may_plan(finding: Finding, symptom: Symptom, look: Look) -> bool:
     """True where the level wants a plan, and neither back-off, rest, silence, a run nor many losses forbid it."""
     silence = finding.silence
@@ -695,10 +562,10 @@ def _may_plan(finding: Finding, symptom: Symptom, look: Look) -> bool:
         and finding.not_before_ms <= look.now.at_ms
         and (silence is None or silence.until_ms <= look.now.at_ms)
         and look.memory.running is None
-        and many_text(look) is None
-        and not unread(look.now, finding.name.kind)
-        and rest_text(case) is None
-        and together_text(case) is None
+        and gates.many_text(look) is None
+        and not gates.unread(look.now, finding.name.kind)
+        and gates.rest_text(case) is None
+        and gates.together_text(case) is None
     )
 
 
@@ -706,19 +573,19 @@ def _next_order(case: Case) -> Order | None:
     """Run what is due; else plan again what is to be compared, or is an hour old."""
     proposal = case.finding.proposal
     assert proposal is not None, f"{case.finding.name} is proposed without a plan"
-    closed = closed_gates(case)
+    closed = gates.closed_gates(case)
     if not closed:
-        return RunRepair(case.finding.name, proposal.plan_id, begins_at_any_time(case))
+        return RunRepair(case.finding.name, proposal.plan_id, gates.begins_at_any_time(case))
     level = case.policy.level(case.kind)
-    look = Look(case.now, case.memory, case.policy)
+    look = case.look
     is_tried = not closed.keys() & {"two looks", "rehearsal"}
-    is_compared = level in {Level.ASK, Level.ACT} and not is_tried and closed.keys() <= UNTIL_IT_RUNS
-    if is_compared and is_unrehearsed(case):
+    is_compared = level in {Level.ASK, Level.ACT} and not is_tried and closed.keys() <= gates.UNTIL_IT_RUNS
+    if is_compared and gates.is_unrehearsed(case):
         every_ms = 0.0
     elif is_compared and not ("rehearsal" in closed and counts_still(look, case.finding)):
         every_ms = case.policy.care.looks_apart * 1000
     else:
         every_ms = PLANNED_AGAIN_MS
-    is_unasked = level is Level.ASK and case.finding.asked is None and not is_restless(look, case.finding.name)
+    is_unasked = level is Level.ASK and case.finding.asked is None and not gates.is_restless(look, case.finding.name)
     is_due = is_unasked or case.now.at_ms - proposal.at_ms >= every_ms
     return PlanRepair(case.finding.name) if is_due and _may_plan(case.finding, case.symptom, look) else None

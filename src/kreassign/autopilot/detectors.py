@@ -482,7 +482,7 @@ def _sees_use(look: Look, subject: str) -> str | None:
 
 
 def is_low(look: Look, name: Name) -> bool:
-    """True if the used share of a disk was read, by a look that shows no symptom of it: at most its growth is hidden."""
+    """True if the used share of a disk was read; where a look shows no symptom of it, that is below the limits."""
     uses = uses_of(look, name) if name.kind is Kind.DISK_FILLS else []
     return bool(uses) and None not in uses
 

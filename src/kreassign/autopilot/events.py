@@ -64,133 +64,129 @@ def parse_name(kind: Kind, subject: str) -> Name:
 
 
 @dataclass(frozen=True, slots=True)
-class Began:
-    """The first event of a journal: whose it is."""
+class Noted:
+    """An event at a time."""
 
     at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class OfFinding(Noted):
+    """An event that is about a finding."""
+
+    name: Name
+
+
+@dataclass(frozen=True, slots=True)
+class Began(Noted):
+    """The first event of a journal: whose it is."""
+
     cluster_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class WentOn:
+class WentOn(Noted):
     """Looks went on after a break, during which nobody knows what happened: all evidence begins again.
 
     So they did where the clock was set back: what happened later by it happened by now.
     """
 
-    at_ms: int
-
 
 @dataclass(frozen=True, slots=True)
-class Resumed:
+class Resumed(Noted):
     """A process goes on with the journal, which is kept in `journal_to`, too: any other writes nothing more."""
 
-    at_ms: int
     by: str
     journal_to: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Noted):
     """The process ended in good order: another host may go on at once."""
-
-    at_ms: int
 
 
 @dataclass(frozen=True, slots=True)
-class FileKept:
+class FileKept(OfFinding):
     """A file about the repair of a finding, as it is beside the journal: its plan, a request, a signature."""
 
-    at_ms: int
-    name: Name
     file: str
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class SightLost:
+class SightLost(OfFinding):
     """A finding is not seen any more: what shows it could not be read, or `is_gone` for now, while its repair runs.
 
     Of a disk the used share may have been read all the same, and `is_low`: only its growth is not known.
     """
 
-    at_ms: int
-    name: Name
     is_gone: bool
     is_low: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class SightBack:
+class SightBack(OfFinding):
     """A finding is seen again; its evidence counts from `since_ms`."""
 
-    at_ms: int
-    name: Name
     since_ms: int
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class Looked(Noted):
     """The cluster was looked at; written now and then, as a sign of life.
 
     Brokers `are_read` if they answered, `are_moves_read` if their list did; not where it planned or rehearsed for
     minutes, and looked at nothing.
     """
 
-    at_ms: int
     are_read: bool = True
     are_moves_read: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class BrokerWent:
+class BrokerWent(Noted):
     """A broker is not live any more; unless it `is_witnessed`, it went at any time before.
 
     Its replicas had `held_bytes` then; None where that is not known.
     """
 
-    at_ms: int
     broker: int
     is_witnessed: bool = True
     held_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class BrokerCame:
+class BrokerCame(Noted):
     """A broker is live again."""
 
-    at_ms: int
     broker: int
 
 
 @dataclass(frozen=True, slots=True)
-class OutagesPlanned:
+class OutagesPlanned(Noted):
     """These brokers are down and in maintenance; written when others are than before."""
 
-    at_ms: int
     brokers: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ReplicasHeld:
+class ReplicasHeld(Noted):
     """These brokers hold replicas, whether they are live or not; written when others do than before.
 
     `racks` has the rack of each, empty where it is not known.
     """
 
-    at_ms: int
     brokers: tuple[int, ...]
     racks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class OthersMoved:
+class OthersMoved(Noted):
     """Others move partitions or have set throttles; written every few minutes while that goes on.
 
     `moves` are those of their moves that were not written lately. Unless they `are_moving`, throttles are all there is.
     """
 
-    at_ms: int
     what: str
     moves: tuple[TopicPartition, ...] = ()
     are_moving: bool = True
@@ -206,10 +202,9 @@ class DiskUse(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class DisksMeasured:
+class DisksMeasured(Noted):
     """Use of log directories, once an hour: their growth follows, but for brokers that were catching up."""
 
-    at_ms: int
     disks: tuple[DiskUse, ...]
     catching_up: tuple[int, ...] = ()
 
@@ -226,30 +221,27 @@ class Follower(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class SyncChanged:
+class SyncChanged(Noted):
     """Followers fell out of sync, of brokers that are not slow and were not down lately, or are back or gone."""
 
-    at_ms: int
     fell: tuple[Follower, ...]
     back: tuple[Follower, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class FindingMoved:
+class FindingMoved(OfFinding):
     """A finding came into this state, is urgent now, or told late, for this reason; `seen` is the sentence about it.
 
     `since_ms` is from when on it is there, where that is earlier than the look that showed it first. The
     finding, if about the cluster, is about these `brokers`. Of a disk it is there only `by_growth`, or urgent only
-    `urgent_by_growth`; None is as before, and at first not known.
+    `urgent_by_growth`; None is as before, and at first not known, or not urgent.
     """
 
-    at_ms: int
-    name: Name
     state: State
     why: str
     seen: str
     since_ms: int | None = None
-    is_urgent: bool = False
+    is_urgent: bool | None = None
     is_told_late: bool = False
     brokers: tuple[int, ...] = ()
     by_growth: bool | None = None
@@ -282,7 +274,7 @@ class Rehearsed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class Planned(OfFinding):
     """A repair was planned: an id of its content, its cost, and what speaks for acting now and against it.
 
     It takes `seconds` by its prediction, None without one. `loads` is None where the policy names no tables, or the
@@ -290,8 +282,6 @@ class Planned:
     not for a run outside them, too. It repairs findings of the same kind about the brokers `also`, too.
     """
 
-    at_ms: int
-    name: Name
     plan_id: str
     copied_bytes: int
     moves: tuple[TopicPartition, ...]
@@ -325,34 +315,28 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True)
-class NotPlanned:
+class NotPlanned(OfFinding):
     """A repair could not be planned, or begun; `is_passing` if the cluster did not answer, or refused for now.
 
     Its proposal and signatures stay then. One that `is_repeated` counts as a failure all the same.
     """
 
-    at_ms: int
-    name: Name
     why: str
     is_passing: bool = False
     is_repeated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class ApprovalAsked:
+class ApprovalAsked(OfFinding):
     """People are asked to sign the proposal of a finding: this request."""
 
-    at_ms: int
-    name: Name
     request_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class ApprovalsJudged:
+class ApprovalsJudged(OfFinding):
     """Signatures were read: those that count, why the request permits nothing any more, and what is lacking."""
 
-    at_ms: int
-    name: Name
     approved_by: tuple[str, ...]
     dead: str = ""
     lacking: str = ""
@@ -366,28 +350,24 @@ class ClosedGate(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class GatesJudged:
+class GatesJudged(OfFinding):
     """The gates that are closed for the repair of a finding; none is closed where it may run.
 
     It has been kept since then by gates that do not open by themselves, and people may have been told of that.
     """
 
-    at_ms: int
-    name: Name
     closed: tuple[ClosedGate, ...]
     kept_since_ms: int | None = None
     is_told: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class RunBegan:
+class RunBegan(OfFinding):
     """The run of a repair is about to begin, in windows or `at_any_time`; written before anything is sent.
 
     It repairs findings of the same kind about the brokers `also`, too. `before` is the amount that it is to change.
     """
 
-    at_ms: int
-    name: Name
     run_id: str
     copied_bytes: int
     moves: tuple[TopicPartition, ...]
@@ -398,53 +378,40 @@ class RunBegan:
 
 
 @dataclass(frozen=True, slots=True)
-class Gained:
+class Gained(OfFinding):
     """The amount that the last repair of a finding was to change, before it and now that it has settled."""
 
-    at_ms: int
-    name: Name
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class WindowsLifted:
+class WindowsLifted(OfFinding):
     """The run of a repair goes on outside the windows from now on: its finding became urgent."""
 
-    at_ms: int
-    name: Name
-
 
 @dataclass(frozen=True, slots=True)
-class DigestTold:
+class DigestTold(Noted):
     """The daily digest was told."""
 
-    at_ms: int
-
 
 @dataclass(frozen=True, slots=True)
-class EndAsked:
+class EndAsked(OfFinding):
     """The autopilot asks the run of a repair to end once its moves in flight are done."""
 
-    at_ms: int
-    name: Name
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class HoldAsked:
+class HoldAsked(OfFinding):
     """The autopilot asks the run of a repair to start nothing, by this gate; without one, to go on."""
 
-    at_ms: int
-    name: Name
     by: ClosedGate | None
 
 
 @dataclass(frozen=True, slots=True)
-class PeopleHeld:
+class PeopleHeld(OfFinding):
     """People paused the run of a repair, or (`by` is empty) let it go on."""
 
-    at_ms: int
-    name: Name
     by: str
 
 
@@ -461,15 +428,13 @@ class Result(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class RunEnded:
+class RunEnded(OfFinding):
     """The run of a repair is at rest, with its result; `by` says who ended it, if people did.
 
     `moved` has the partitions that it moved; None where that is not known, and so may be all. `outcome` is a sentence
     where there is more to say than the result.
     """
 
-    at_ms: int
-    name: Name
     result: Result
     copied_bytes: int
     by: str = ""
@@ -483,10 +448,9 @@ class RunEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnedOff:
+class TurnedOff(Noted):
     """An operator turned acting off until then. Requests have numbers, as those to runs do."""
 
-    at_ms: int
     number: int
     until_ms: int
     by: str
@@ -494,19 +458,17 @@ class TurnedOff:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnedOn:
+class TurnedOn(Noted):
     """An operator turned acting on again."""
 
-    at_ms: int
     number: int
     by: str
 
 
 @dataclass(frozen=True, slots=True)
-class Silenced:
+class Silenced(Noted):
     """An operator wants nothing done about a finding until then."""
 
-    at_ms: int
     number: int
     kind: Kind
     subject: str

@@ -5,19 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from kreassign.autopilot.events import (
-    BrokerCame,
-    BrokerWent,
-    DisksMeasured,
-    Event,
-    Looked,
-    OthersMoved,
-    OutagesPlanned,
-    ReplicasHeld,
-    SightBack,
-    SightLost,
-    WentOn,
-)
+from kreassign.autopilot import events
+from kreassign.autopilot.events import Event
 from kreassign.autopilot.followers import catching_up, is_sync_unread, sync_changed
 from kreassign.autopilot.gates import moved_by_others, others_now
 from kreassign.autopilot.growth import use_of
@@ -47,7 +36,7 @@ def is_long_ago(last_ms: int | None, at_ms: int, every_ms: float) -> bool:
     return last_ms is None or not 0 <= at_ms - last_ms < every_ms
 
 
-def is_sign_due(memory: Memory, looked: Looked, interval_s: float) -> bool:
+def is_sign_due(memory: Memory, looked: events.Looked, interval_s: float) -> bool:
     """True if a look, or one that read the same, was written down so long ago that this one is to be."""
     lasts = [memory.looked_ms]
     lasts += [memory.read_ms] if looked.are_read else []
@@ -60,28 +49,28 @@ def facts(look: Look) -> Iterator[Event]:
     now, memory, _ = look
     went_on = memory.looked_ms is not None and abs(now.at_ms - memory.looked_ms) > MISSED_MS
     if went_on:
-        yield WentOn(now.at_ms)
+        yield events.WentOn(now.at_ms)
     if now.are_brokers_read:
         is_witnessed = memory.read_ms is not None and abs(now.at_ms - memory.read_ms) <= MISSED_MS
         if memory.read_ms is not None and not is_witnessed:
             yield from _unseen(memory, now.at_ms, now.at_ms - memory.read_ms, went_on=went_on)
         for broker in sorted(now.down - memory.away.keys()):
-            yield BrokerWent(now.at_ms, broker, is_witnessed, now.held_by(broker) if is_witnessed else None)
+            yield events.BrokerWent(now.at_ms, broker, is_witnessed, now.held_by(broker) if is_witnessed else None)
         brokers, racks = tuple(sorted(now.replica_counts)), {**memory.racks, **now.racks}
-        held = ReplicasHeld(now.at_ms, brokers, tuple(racks.get(one, "") for one in brokers))
+        held = events.ReplicasHeld(now.at_ms, brokers, tuple(racks.get(one, "") for one in brokers))
         if not now.unread_topics and (memory.held is None or replace(memory.held, at_ms=now.at_ms) != held):
             yield held  # before those that came: they were emptied while they were down
-        yield from (BrokerCame(now.at_ms, broker) for broker in sorted(memory.away.keys() & now.live))
+        yield from (events.BrokerCame(now.at_ms, broker) for broker in sorted(memory.away.keys() & now.live))
     planned = now.down & now.in_maintenance
     if now.are_brokers_read and isinstance(now.maintenance, Known) and planned != memory.planned:
-        yield OutagesPlanned(now.at_ms, tuple(sorted(planned)))
+        yield events.OutagesPlanned(now.at_ms, tuple(sorted(planned)))
     yield from _others(look)
     if is_long_ago(memory.sync_ms, now.at_ms, SYNC_EVERY_MS) and (change := sync_changed(look)):
         yield change
     yield from _disks(look)
 
 
-def _disks(look: Look) -> Iterator[DisksMeasured]:
+def _disks(look: Look) -> Iterator[events.DisksMeasured]:
     """Use of disks once an hour; what is unread counts as catching up, which hides growth, once it lasts an hour."""
     now, memory, _ = look
     last_ms = memory.disks[-1].at_ms if memory.disks else None
@@ -91,16 +80,16 @@ def _disks(look: Look) -> Iterator[DisksMeasured]:
     catching = catching_up(memory, now)
     may_wait = bool(catching) and is_sync_unread(now) and not is_long_ago(last_ms, now.at_ms, 2 * HOUR_MS)
     if uses and not may_wait:
-        yield DisksMeasured(now.at_ms, tuple(uses), catching)
+        yield events.DisksMeasured(now.at_ms, tuple(uses), catching)
 
 
-def _others(look: Look) -> Iterator[OthersMoved]:
+def _others(look: Look) -> Iterator[events.OthersMoved]:
     now, memory, _ = look
     copying, moves = _copying(look), _moves_of_others(look)
     seen = copying or others_now(now)
     last_ms = memory.others_moved_ms if copying else memory.others and memory.others.at_ms
     if seen and (moves or is_long_ago(last_ms, now.at_ms, SIGN_OF_LIFE_MS)):
-        yield OthersMoved(now.at_ms, seen, moves, are_moving=copying is not None)
+        yield events.OthersMoved(now.at_ms, seen, moves, are_moving=copying is not None)
 
 
 def _copying(look: Look) -> str | None:
@@ -135,7 +124,7 @@ def _unseen(memory: Memory, at_ms: int, unread_ms: int, *, went_on: bool) -> Ite
     """
     for finding in memory.open:
         if finding.lost_ms:
-            yield SightBack(at_ms, finding.name, at_ms)
-            yield SightLost(at_ms, finding.name, finding.is_gone)
+            yield events.SightBack(at_ms, finding.name, at_ms)
+            yield events.SightLost(at_ms, finding.name, finding.is_gone)
         elif finding.state is not State.RUNNING and not went_on:
-            yield SightBack(at_ms, finding.name, min(at_ms, finding.since_ms + unread_ms))
+            yield events.SightBack(at_ms, finding.name, min(at_ms, finding.since_ms + unread_ms))

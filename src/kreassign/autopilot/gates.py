@@ -57,6 +57,11 @@ class Case(NamedTuple):
         """Kind of the finding."""
         return self.finding.name.kind
 
+    @property
+    def look(self) -> Look:
+        """The look that shows it."""
+        return Look(self.now, self.memory, self.policy)
+
 
 Gate = Callable[[Case], str | None]
 """None if it is open, else why it is closed and what opens it."""
@@ -78,10 +83,6 @@ def level_text(policy: Policy, kind: Kind) -> str | None:
     if policy.level(kind) in {Level.ASK, Level.ACT}:
         return None
     return f'the policy has level = "{policy.level(kind)}" for {kind}; "act" would let it run'
-
-
-def _level(case: Case) -> str | None:
-    return level_text(case.policy, case.kind)
 
 
 def unapproved_text(policy: Policy, act: Act) -> str | None:
@@ -166,18 +167,6 @@ def hold_of(look: Look, act: Act) -> ClosedGate | None:
     return None if why is None else ClosedGate(before.gate, why)
 
 
-def _watcher(case: Case) -> str | None:
-    return watcher_text(case.now)
-
-
-def _brake(case: Case) -> str | None:
-    return brake_text(case.now)
-
-
-def _off(case: Case) -> str | None:
-    return off_text(case.now, case.memory)
-
-
 def silence_text(finding: Finding, at_ms: int) -> str | None:
     """Why nothing is done about a finding because people asked for that."""
     silence = finding.silence
@@ -185,10 +174,6 @@ def silence_text(finding: Finding, at_ms: int) -> str | None:
         return None
     left = format_seconds((silence.until_ms - at_ms) / 1000)
     return f"{silence.by} silenced it ({silence.why}), for another {left}"
-
-
-def _silence(case: Case) -> str | None:
-    return silence_text(case.finding, case.now.at_ms)
 
 
 def _people(case: Case) -> str | None:
@@ -220,10 +205,6 @@ def many_text(look: Look) -> str | None:
         and (silence_text(one, at_ms) is None or at_once(went_ms(look, {*held} - one.silent_about), within_ms) > 1)
     ]
     return f"everything stops: {many[0].seen}" if many else None
-
-
-def _many(case: Case) -> str | None:
-    return many_text(Look(case.now, case.memory, case.policy))
 
 
 def unread(now: Observation, kind: Kind) -> str:
@@ -286,7 +267,7 @@ def _others_of(now: Observation) -> str:
 def _others(case: Case) -> str | None:
     if seen := others_now(case.now):
         return f"{seen}; they are left alone, and waited for"
-    return others_lately(Look(case.now, case.memory, case.policy))
+    return others_lately(case.look)
 
 
 def others_lately(look: Look) -> str | None:
@@ -296,10 +277,6 @@ def others_lately(look: Look) -> str | None:
     if last is None or since_s >= quiet_s:
         return None
     return f"{last.what}, until {format_seconds(since_s)} ago; it waits {format_seconds(quiet_s)}"
-
-
-def _restarts(case: Case) -> str | None:
-    return returned_lately(Look(case.now, case.memory, case.policy))
 
 
 def returned_lately(look: Look) -> str | None:
@@ -321,10 +298,6 @@ def is_restless(look: Look, name: Name) -> bool:
     went = (at_ms for broker, at_ms in look.memory.away.items() if f"broker {broker}" != name.subject)
     quiet_ms = look.policy.care.quiet * 1000
     return returned_lately(look) is not None or any(0 <= look.now.at_ms - at_ms < quiet_ms for at_ms in went)
-
-
-def _whole(case: Case) -> str | None:
-    return away_text(case.now, case.kind)
 
 
 def away_text(now: Observation, kind: Kind) -> str | None:
@@ -360,7 +333,7 @@ def _returns(case: Case) -> str | None:
         return None
     name = case.finding.name
     since_ms = case.memory.away.get(name.broker, case.now.at_ms)
-    price = price_of(Look(case.now, case.memory, case.policy), name.broker, since_ms)
+    price = price_of(case.look, name.broker, since_ms)
     if price.last_copies or price.longer < LIKE_THIS or 2 * price.soon <= price.longer:
         return None
     return (
@@ -378,7 +351,7 @@ def _back_off(case: Case) -> str | None:
 
 def rest_text(case: Case) -> str | None:
     """Why a plan would move nothing: all that the finding is about was moved lately."""
-    found, tired = case.symptom.partitions, resting(Look(case.now, case.memory, case.policy), case.kind)
+    found, tired = case.symptom.partitions, resting(case.look, case.kind)
     every = frozenset(one.topic_partition for one in case.now.placed) if found is None else found
     if not every or not tired >= every:
         return None
@@ -440,7 +413,7 @@ def _due(look: Look, kind: Kind) -> Mapping[str, Finding]:
         if finding is not None and finding.state in {State.TOLD, State.PROPOSED}:
             case = Case(finding, symptom, *look)
             is_ripe = _since(case, finding.since_ms) >= symptom.propose_s
-            if is_ripe and not any(gate(case) for gate in (_silence, _people, _age, _returns, _back_off)):
+            if is_ripe and not any(GATES[gate](case) for gate in OF_ITS_OWN):
                 found[symptom.subject] = finding
     return found
 
@@ -459,7 +432,9 @@ def together(look: Look, name: Name) -> tuple[int, ...]:
     rehearsal = proposal and proposal.last_rehearsal
     if proposal is None or (finding.asked is None and rehearsal is None):
         return tuple(one.name.broker for one in later if one.asked is None)
-    return () if rehearsal is not None and rehearsal.problem else tuple(one.name.broker for one in later if one.name.broker in proposal.also)
+    if rehearsal is not None and rehearsal.problem:
+        return ()
+    return tuple(one.name.broker for one in later if one.name.broker in proposal.also)
 
 
 def together_text(case: Case) -> str | None:
@@ -472,7 +447,7 @@ def together_text(case: Case) -> str | None:
             covering.add(one.name.subject)
     if not covering:
         return None
-    due = list(_due(Look(case.now, case.memory, case.policy), case.kind))
+    due = list(_due(case.look, case.kind))
     before = due[: due.index(name.subject)] if name.subject in due else due
     first = next((one for one in before if one in covering), None)
     return first and f"the repair of {name.kind} {first} is to repair it, too"
@@ -513,7 +488,7 @@ def _budget(case: Case) -> str | None:
     budget, at_ms = case.policy.budget, case.now.at_ms
     proposal = case.finding.proposal
     size = _least_bytes(case) if proposal is None else proposal.copied_bytes
-    if spent := overspent(Look(case.now, case.memory, case.policy), size):
+    if spent := overspent(case.look, size):
         return f"{spent}, and it copies {'at least ' if proposal is None else ''}{format_amount(size, 'B')}"
     runs = sum(one.begun_ms > at_ms - DAY_MS and one.name.kind is not Kind.LEADERS for one in case.memory.begun)
     if runs >= budget.runs_per_day and case.kind is not Kind.LEADERS:
@@ -600,21 +575,21 @@ def _looks(case: Case) -> str | None:
 
 
 GATES: Mapping[str, Gate] = MappingProxyType({
-    "level": _level,
-    "other autopilot": _watcher,
-    "brake": _brake,
-    "off": _off,
-    "silence": _silence,
+    "level": lambda case: level_text(case.policy, case.kind),
+    "other autopilot": lambda case: watcher_text(case.now),
+    "brake": lambda case: brake_text(case.now),
+    "off": lambda case: off_text(case.now, case.memory),
+    "silence": lambda case: silence_text(case.finding, case.now.at_ms),
     "approvals": _approvals,
     "people": _people,
-    "many gone": _many,
+    "many gone": lambda case: many_text(case.look),
     "unread": _read,
     "lease": _lease,
     "running": _running,
     "together": together_text,
     "others": _others,
-    "restarts": _restarts,
-    "brokers down": _whole,
+    "restarts": lambda case: returned_lately(case.look),
+    "brokers down": lambda case: away_text(case.now, case.kind),
     "age": _age,
     "returns": _returns,
     "back-off": _back_off,
@@ -627,6 +602,9 @@ GATES: Mapping[str, Gate] = MappingProxyType({
     "two looks": _looks,
 })  # fmt: skip
 
+
+OF_ITS_OWN = ("silence", "people", "age", "returns", "back-off")
+"""Gates that a finding is kept by for itself, whatever goes on in the cluster."""
 
 UNTIL_IT_RUNS = frozenset({"rehearsal", "two looks", "approvals"})
 """Gates that a proposal itself has to pass."""

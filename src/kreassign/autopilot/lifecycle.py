@@ -60,41 +60,28 @@ class Step(NamedTuple):
 
 
 STEPS: Mapping[tuple[State, Evidence], Step] = MappingProxyType({
+    **{(state, evidence): Step(state) for state in State for evidence in Evidence},
     (State.SEEN, Evidence.GONE): Step(State.CLOSED),
-    (State.SEEN, Evidence.UNKNOWN): Step(State.SEEN),
-    (State.SEEN, Evidence.FRESH): Step(State.SEEN),
     (State.SEEN, Evidence.LASTING): Step(State.TOLD, NextAction.TELL),
     (State.SEEN, Evidence.RIPE): Step(State.TOLD, NextAction.TELL),
     (State.TOLD, Evidence.GONE): Step(State.CLOSED, NextAction.TELL_OVER),
-    (State.TOLD, Evidence.UNKNOWN): Step(State.TOLD),
-    (State.TOLD, Evidence.FRESH): Step(State.TOLD),
-    (State.TOLD, Evidence.LASTING): Step(State.TOLD),
     (State.TOLD, Evidence.RIPE): Step(State.TOLD, NextAction.PLAN),
     (State.PROPOSED, Evidence.GONE): Step(State.CLOSED, NextAction.TELL_OVER),
-    (State.PROPOSED, Evidence.UNKNOWN): Step(State.PROPOSED),
     (State.PROPOSED, Evidence.FRESH): Step(State.TOLD, NextAction.TELL_LESS),
     (State.PROPOSED, Evidence.LASTING): Step(State.TOLD, NextAction.TELL_LESS),
     (State.PROPOSED, Evidence.RIPE): Step(State.PROPOSED, NextAction.ACT),
     (State.RUNNING, Evidence.GONE): Step(State.RUNNING, NextAction.END_RUN),
-    (State.RUNNING, Evidence.UNKNOWN): Step(State.RUNNING),
-    (State.RUNNING, Evidence.FRESH): Step(State.RUNNING),
-    (State.RUNNING, Evidence.LASTING): Step(State.RUNNING),
-    (State.RUNNING, Evidence.RIPE): Step(State.RUNNING),
     (State.SETTLING, Evidence.GONE): Step(State.CLOSED, NextAction.TELL_OVER),
     (State.SETTLING, Evidence.UNKNOWN): Step(State.SETTLING, NextAction.MEASURE),
     (State.SETTLING, Evidence.FRESH): Step(State.TOLD, NextAction.TELL_LESS),
     (State.SETTLING, Evidence.LASTING): Step(State.TOLD, NextAction.TELL_LESS),
     (State.SETTLING, Evidence.RIPE): Step(State.SETTLING, NextAction.JUDGE),
-    (State.CLOSED, Evidence.GONE): Step(State.CLOSED),
-    (State.CLOSED, Evidence.UNKNOWN): Step(State.CLOSED),
     (State.CLOSED, Evidence.FRESH): Step(State.SEEN),
     (State.CLOSED, Evidence.LASTING): Step(State.SEEN),
     (State.CLOSED, Evidence.RIPE): Step(State.SEEN),
     (State.GIVEN_UP, Evidence.GONE): Step(State.CLOSED, NextAction.TELL_OVER),
-    (State.GIVEN_UP, Evidence.UNKNOWN): Step(State.GIVEN_UP),
-    (State.GIVEN_UP, Evidence.FRESH): Step(State.GIVEN_UP),
-    (State.GIVEN_UP, Evidence.LASTING): Step(State.GIVEN_UP),
     (State.GIVEN_UP, Evidence.RIPE): Step(State.GIVEN_UP, NextAction.RECONSIDER),
 })  # fmt: skip
+"""Steps by state and evidence: a finding stays as it is unless a row says otherwise."""
 
 OPEN = frozenset(State) - {State.CLOSED}

@@ -10,46 +10,8 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from kreassign.autopilot.events import (
-    CLUSTER,
-    ApprovalAsked,
-    ApprovalsJudged,
-    Began,
-    BrokerCame,
-    BrokerWent,
-    ClosedGate,
-    DigestTold,
-    DisksMeasured,
-    EndAsked,
-    Ended,
-    Event,
-    FileKept,
-    FindingMoved,
-    Follower,
-    Gained,
-    GatesJudged,
-    HoldAsked,
-    Looked,
-    Name,
-    NotPlanned,
-    OthersMoved,
-    OutagesPlanned,
-    PeopleHeld,
-    Planned,
-    ReplicasHeld,
-    Result,
-    Resumed,
-    RunBegan,
-    RunEnded,
-    SightBack,
-    SightLost,
-    Silenced,
-    SyncChanged,
-    TurnedOff,
-    TurnedOn,
-    WentOn,
-    WindowsLifted,
-)
+from kreassign.autopilot import events
+from kreassign.autopilot.events import CLUSTER, ClosedGate, Event, Follower, Name, Planned, Result
 from kreassign.autopilot.lifecycle import OPEN, State
 from kreassign.autopilot.policy import MOST_REST_S, Kind
 from kreassign.model import TopicPartition
@@ -84,11 +46,11 @@ class Finding:
     failures: int = 0
     not_before_ms: int = 0
     problem: str = ""
-    silence: Silenced | None = None
+    silence: events.Silenced | None = None
     silent_about: frozenset[int] = frozenset()
-    asked: ApprovalAsked | None = None
-    judged: ApprovalsJudged | None = None
-    gates: GatesJudged | None = None
+    asked: events.ApprovalAsked | None = None
+    judged: events.ApprovalsJudged | None = None
+    gates: events.GatesJudged | None = None
     lost_ms: int = 0
     is_gone: bool = False
     urgent_ms: int | None = None
@@ -216,10 +178,11 @@ MOST_REPLACED = 3
 class Memory:
     """All that the autopilot remembers of a cluster.
 
-    `read_ms` is the time of the last look that read the brokers, `moves_read_ms` of the last list of moves. `away` has brokers that are down, with the time since
-    which that is known; those that are `unwitnessed` may have gone at any time before. `went_with` has the bytes of
-    their replicas at that time, where known. `planned` are down and in maintenance, `overdue` are down still since
-    their maintenance ended, or since others that went with them are back.
+    `read_ms` is the time of the last look that read the brokers, `moves_read_ms` of the last that read the list of
+    moves. `away` has brokers that are down, with the time since which that is known; those that are `unwitnessed` may
+    have gone at any time before. `went_with` has the bytes of their replicas at that time, where known. `planned` are
+    down and in maintenance, `overdue` are down still since their maintenance ended, or since others that went with them
+    are back.
     `drained` has brokers that others emptied while they were live, with the time; one that holds replicas again is not.
     `replaced` are brokers that were gone for long. `behind` has followers that fell out of sync, as written at
     `sync_ms`, and `fell_ms` the last times within 24 hours at which these and others fell so. `foreign_ms` has
@@ -238,27 +201,27 @@ class Memory:
     planned: frozenset[int] = frozenset()
     overdue: Mapping[int, int] = field(default_factory=dict)
     outages: tuple[Outage, ...] = ()
-    held: ReplicasHeld | None = None
+    held: events.ReplicasHeld | None = None
     drained: Mapping[int, int] = field(default_factory=dict)
     replaced: tuple[Replaced, ...] = ()
-    disks: tuple[DisksMeasured, ...] = ()
+    disks: tuple[events.DisksMeasured, ...] = ()
     behind: frozenset[Follower] = frozenset()
     fell_ms: Mapping[Follower, tuple[int, ...]] = field(default_factory=dict)
     sync_ms: int | None = None
-    others: OthersMoved | None = None
+    others: events.OthersMoved | None = None
     others_moved_ms: int | None = None
     foreign_ms: Mapping[TopicPartition, int] = field(default_factory=dict)
     acts: tuple[Act, ...] = ()
-    off: TurnedOff | None = None
+    off: events.TurnedOff | None = None
     digest_ms: int | None = None
     last_request: int = 0
-    keeper: Resumed | None = None
+    keeper: events.Resumed | None = None
     totals: Totals = NO_TOTALS
 
     @property
     def racks(self) -> Mapping[int, str]:
         """Last known racks of the brokers that hold replicas."""
-        held = ReplicasHeld(0, ()) if self.held is None else self.held
+        held = events.ReplicasHeld(0, ()) if self.held is None else self.held
         return {broker: rack for broker, rack in zip(held.brokers, held.racks, strict=False) if rack}
 
     @property
@@ -312,10 +275,10 @@ def remember(memory: Memory, event: Event) -> Memory:
     return TAKEN_IN[type(event)](memory, event)
 
 
-def memory_of(events: Iterable[Event]) -> Memory:
+def memory_of(journal: Iterable[Event]) -> Memory:
     """The memory after all events of a journal."""
     memory = Memory()
-    for event in events:
+    for event in journal:
         memory = remember(memory, event)
     return memory
 
@@ -335,7 +298,7 @@ def _changed(memory: Memory, **fields: Any) -> Memory:
     return replace(memory, acts=tuple(acts))
 
 
-def _went_on(memory: Memory, event: WentOn) -> Memory:
+def _went_on(memory: Memory, event: events.WentOn) -> Memory:
     at_ms, last_ms = event.at_ms, memory.looked_ms or 0
     past: Memory = _set_back(memory, at_ms, last_ms) if last_ms > at_ms else memory
     findings = {
@@ -372,37 +335,37 @@ def _set_back(value: Any, at_ms: int, last_ms: int, field_name: str = "") -> Any
     return min(value, at_ms) if is_time and isinstance(value, int) else value
 
 
-def _sight_lost(memory: Memory, event: SightLost) -> Memory:
+def _sight_lost(memory: Memory, event: events.SightLost) -> Memory:
     before = memory.findings[event.name]
     low_ms = event.at_ms if event.is_low else before.low_ms
     return _with(memory, replace(before, lost_ms=event.at_ms, is_gone=event.is_gone, low_ms=low_ms))
 
 
-def _sight_back(memory: Memory, event: SightBack) -> Memory:
+def _sight_back(memory: Memory, event: events.SightBack) -> Memory:
     finding = replace(memory.findings[event.name], since_ms=event.since_ms, lost_ms=0, is_gone=False)
     return _with(memory, finding)
 
 
-def _gained(memory: Memory, event: Gained) -> Memory:
+def _gained(memory: Memory, event: events.Gained) -> Memory:
     acts = list(memory.acts)
     last = max(place for place, one in enumerate(acts) if one.name == event.name)
     acts[last] = acts[last]._replace(gain=event.text)
     return replace(memory, acts=tuple(acts))
 
 
-def _others_moved(memory: Memory, event: OthersMoved) -> Memory:
+def _others_moved(memory: Memory, event: events.OthersMoved) -> Memory:
     kept = {name: at_ms for name, at_ms in memory.foreign_ms.items() if at_ms > event.at_ms - KEPT_MS}
     moved_ms = event.at_ms if event.are_moving else memory.others_moved_ms
     moved = kept | dict.fromkeys(event.moves, event.at_ms)
     return replace(memory, others=event, others_moved_ms=moved_ms, foreign_ms=moved)
 
 
-def _measured(memory: Memory, event: DisksMeasured) -> Memory:
+def _measured(memory: Memory, event: events.DisksMeasured) -> Memory:
     kept = [one for one in memory.disks if one.at_ms > event.at_ms - DISKS_KEPT_MS]
     return replace(memory, disks=(*kept, event))
 
 
-def _sync_changed(memory: Memory, event: SyncChanged) -> Memory:
+def _sync_changed(memory: Memory, event: events.SyncChanged) -> Memory:
     at_ms, recent = event.at_ms, memory.fell_ms
     if (memory.sync_ms or 0) // HOUR_MS != at_ms // HOUR_MS:
         recent = {one: times for one, times in recent.items() if times[-1] > at_ms - DAY_MS}
@@ -411,7 +374,7 @@ def _sync_changed(memory: Memory, event: SyncChanged) -> Memory:
     return replace(memory, behind=behind, fell_ms={**recent, **fell}, sync_ms=at_ms)
 
 
-def _began(memory: Memory, event: RunBegan) -> Memory:
+def _began(memory: Memory, event: events.RunBegan) -> Memory:
     acts = [one for one in memory.acts if one.runs_since(event.at_ms - KEPT_MS)]
     before = memory.findings[event.name]
     acts.append(
@@ -430,14 +393,14 @@ def _is_approved(finding: Finding) -> bool:
     return finding.asked is not None and finding.judged is not None and not finding.judged.lacking
 
 
-def _went(memory: Memory, event: BrokerWent) -> Memory:
+def _went(memory: Memory, event: events.BrokerWent) -> Memory:
     unwitnessed = memory.unwitnessed | (frozenset() if event.is_witnessed else {event.broker})
     held = {} if event.held_bytes is None else {event.broker: event.held_bytes}
     away, went_with = {**memory.away, event.broker: event.at_ms}, {**memory.went_with, **held}
     return replace(memory, away=away, unwitnessed=unwitnessed, went_with=went_with)
 
 
-def _came(memory: Memory, event: BrokerCame) -> Memory:
+def _came(memory: Memory, event: events.BrokerCame) -> Memory:
     since = memory.away.get(event.broker, event.at_ms)
     away = {broker: at_ms for broker, at_ms in memory.away.items() if broker != event.broker}
     outages = (*memory.outages, Outage(event.broker, since, event.at_ms))
@@ -451,14 +414,14 @@ def _came(memory: Memory, event: BrokerCame) -> Memory:
     )  # fmt: skip
 
 
-def _outages_planned(memory: Memory, event: OutagesPlanned) -> Memory:
+def _outages_planned(memory: Memory, event: events.OutagesPlanned) -> Memory:
     planned = frozenset(event.brokers)
     kept = {broker: at_ms for broker, at_ms in memory.overdue.items() if broker in memory.away.keys() - planned}
     ended = dict.fromkeys(memory.planned & memory.away.keys() - planned, event.at_ms)
     return replace(memory, planned=planned, overdue=kept | ended)
 
 
-def _looked(memory: Memory, event: Looked) -> Memory:
+def _looked(memory: Memory, event: events.Looked) -> Memory:
     at_ms = event.at_ms
     return replace(
         memory,
@@ -468,7 +431,7 @@ def _looked(memory: Memory, event: Looked) -> Memory:
     )
 
 
-def _held(memory: Memory, event: ReplicasHeld) -> Memory:
+def _held(memory: Memory, event: events.ReplicasHeld) -> Memory:
     before = memory.held or event
     lost = set(before.brokers) - set(event.brokers) - memory.away.keys()
     ours = (one.brokers for one in memory.acts if one.runs_since(event.at_ms - HOUR_MS))
@@ -477,7 +440,7 @@ def _held(memory: Memory, event: ReplicasHeld) -> Memory:
     return replace(memory, held=event, drained=kept | dict.fromkeys(drained, event.at_ms))
 
 
-def _moved(memory: Memory, event: FindingMoved) -> Memory:
+def _moved(memory: Memory, event: events.FindingMoved) -> Memory:
     before = memory.findings.get(event.name)
     if before is None or before.state is State.CLOSED:
         since_ms = event.at_ms if event.since_ms is None else event.since_ms
@@ -487,18 +450,20 @@ def _moved(memory: Memory, event: FindingMoved) -> Memory:
             begun = replace(begun, silence=before.silence, silent_about=before.silent_about, told_ms=before.told_ms)
         earlier = () if before is None else (one for one in before.begun_ms if one > event.at_ms - DAY_MS)
         return _with(memory, replace(begun, begun_ms=(*earlier, event.at_ms)))
+    urgent_ms = _urgent_ms(before, event)
+    is_urgent = urgent_ms is not None
     moved = replace(
         before,
         state=event.state,
         state_ms=before.state_ms if event.state is before.state else event.at_ms,
         seen=event.seen,
         why=event.why,
-        urgent_ms=_urgent_ms(before, event),
+        urgent_ms=urgent_ms,
         is_told_late=before.is_told_late or event.is_told_late,
         brokers=before.brokers.union(event.brokers),
         by_growth=_last(before.by_growth, event.by_growth),
-        urgent_by_growth=_last(before.urgent_by_growth, event.urgent_by_growth) if event.is_urgent else None,
-        was_full=event.is_urgent and (before.was_full or event.urgent_by_growth is False),
+        urgent_by_growth=_last(before.urgent_by_growth, event.urgent_by_growth) if is_urgent else None,
+        was_full=is_urgent and (before.was_full or event.urgent_by_growth is False),
     )
     if (before.state, event.state) == (State.SEEN, State.TOLD):
         moved = replace(moved, told_ms=(*(one for one in before.told_ms if one > event.at_ms - DAY_MS), event.at_ms))
@@ -513,10 +478,10 @@ def _last(before: bool | None, now: bool | None) -> bool | None:
     return before if now is None else now
 
 
-def _urgent_ms(before: Finding, event: FindingMoved) -> int | None:
-    if not event.is_urgent:
-        return None
-    return event.at_ms if before.urgent_ms is None else before.urgent_ms
+def _urgent_ms(before: Finding, event: events.FindingMoved) -> int | None:
+    if event.is_urgent is None or before.urgent_ms is None:
+        return event.at_ms if event.is_urgent else before.urgent_ms
+    return before.urgent_ms if event.is_urgent else None
 
 
 def _one_by_one(memory: Memory, many: Finding, at_ms: int) -> Memory:
@@ -558,16 +523,16 @@ def _planned(memory: Memory, event: Planned) -> Memory:
     return _with(memory, proposed)
 
 
-def _asked(memory: Memory, event: ApprovalAsked) -> Memory:
+def _asked(memory: Memory, event: events.ApprovalAsked) -> Memory:
     return _with(memory, replace(memory.findings[event.name], asked=event, judged=None))
 
 
-def _judged(memory: Memory, event: ApprovalsJudged) -> Memory:
+def _judged(memory: Memory, event: events.ApprovalsJudged) -> Memory:
     finding = memory.findings[event.name]
     return _with(memory, replace(finding, judged=event, asked=None if event.dead else finding.asked))
 
 
-def _not_planned(memory: Memory, event: NotPlanned) -> Memory:
+def _not_planned(memory: Memory, event: events.NotPlanned) -> Memory:
     finding = replace(memory.findings[event.name], state_ms=event.at_ms)
     finding = finding if event.is_passing else _unproposed(finding)
     if event.is_passing and not event.is_repeated:
@@ -588,7 +553,7 @@ def _failed(finding: Finding, at_ms: int, problem: str) -> Finding:
     return replace(_waiting(finding), failures=finding.failures + 1, not_before_ms=at_ms + wait_ms, problem=problem)
 
 
-def _silenced(memory: Memory, event: Silenced) -> Memory:
+def _silenced(memory: Memory, event: events.Silenced) -> Memory:
     name = Name(event.kind, event.subject)
     finding = memory.findings.get(name) or Finding(name, State.CLOSED, event.at_ms, event.at_ms, "")
     if not event.number:  # the autopilot silences it itself
@@ -600,17 +565,17 @@ def _silenced(memory: Memory, event: Silenced) -> Memory:
 
 
 def rests_since(finding: Finding, act: Act) -> bool:
-    """True if a finding was silenced since its repair began, by people or for their sake: no other silence is needed."""
+    """True if a finding was silenced since its repair began, by people or for their sake: that is for how long."""
     return finding.silence is not None and finding.silence.at_ms >= act.begun_ms
 
 
-def _resting(finding: Finding, silence: Silenced) -> Finding:
+def _resting(finding: Finding, silence: events.Silenced) -> Finding:
     """A finding whose repair people ended or paused, silent for a day; a longer silence of people stays."""
     is_longer = finding.silence is not None and finding.silence.until_ms >= silence.until_ms
     return finding if is_longer else replace(finding, silence=silence)
 
 
-def _ended(memory: Memory, event: RunEnded) -> Memory:
+def _ended(memory: Memory, event: events.RunEnded) -> Memory:
     act = next(one for one in memory.acts if one.ended_ms is None)
     moves = act.moves if event.moved is None else event.moved
     memory = _changed(
@@ -637,12 +602,12 @@ def _ended(memory: Memory, event: RunEnded) -> Memory:
             finding = _after_run(event, act, finding)
         if event.by and event.result not in {Result.DONE, *UNBEGUN} and not rests_since(finding, act):
             why, until_ms = f"{event.by} ended its run {act.run_id}", event.at_ms + SILENT_MS
-            finding = _resting(finding, Silenced(event.at_ms, 0, *name, until_ms, event.by, why))
+            finding = _resting(finding, events.Silenced(event.at_ms, 0, *name, until_ms, event.by, why))
         memory = _with(memory, finding)
     return memory
 
 
-def _after_run(event: RunEnded, act: Act, finding: Finding) -> Finding:
+def _after_run(event: events.RunEnded, act: Act, finding: Finding) -> Finding:
     before = replace(finding, state_ms=event.at_ms)
     finding, problem = _unproposed(before), f"its run {act.run_id} is {event.text}"
     if event.result is Result.DONE:
@@ -657,37 +622,37 @@ def _after_run(event: RunEnded, act: Act, finding: Finding) -> Finding:
 
 
 TAKEN_IN: Mapping[type[Event], Callable[[Memory, Any], Memory]] = MappingProxyType({
-    Began: lambda memory, event: replace(memory, cluster_id=event.cluster_id),
-    WentOn: _went_on,
-    Looked: _looked,
-    BrokerWent: _went,
-    OutagesPlanned: _outages_planned,
-    BrokerCame: _came,
-    ReplicasHeld: _held,
-    OthersMoved: _others_moved,
-    DisksMeasured: _measured,
-    SyncChanged: _sync_changed,
-    FindingMoved: _moved,
+    events.Began: lambda memory, event: replace(memory, cluster_id=event.cluster_id),
+    events.WentOn: _went_on,
+    events.Looked: _looked,
+    events.BrokerWent: _went,
+    events.OutagesPlanned: _outages_planned,
+    events.BrokerCame: _came,
+    events.ReplicasHeld: _held,
+    events.OthersMoved: _others_moved,
+    events.DisksMeasured: _measured,
+    events.SyncChanged: _sync_changed,
+    events.FindingMoved: _moved,
     Planned: _planned,
-    NotPlanned: _not_planned,
-    ApprovalAsked: _asked,
-    ApprovalsJudged: _judged,
-    GatesJudged: lambda memory, event: _with(memory, replace(memory.findings[event.name], gates=event)),
-    RunBegan: _began,
-    EndAsked: lambda memory, _: _changed(memory, is_end_asked=True),
-    HoldAsked: lambda memory, event: _changed(memory, held=event.by),
-    PeopleHeld: lambda memory, event: _changed(memory, held_by_people=event.by),
-    WindowsLifted: lambda memory, _: _changed(memory, at_any_time=True),
-    SightLost: _sight_lost,
-    SightBack: _sight_back,
-    RunEnded: _ended,
-    Gained: _gained,
-    TurnedOff: lambda memory, event: replace(memory, off=event, last_request=event.number),
-    TurnedOn: lambda memory, event: replace(memory, off=None, last_request=event.number),
-    Silenced: _silenced,
-    DigestTold: lambda memory, event: replace(memory, digest_ms=event.at_ms),
-    Resumed: lambda memory, event: replace(memory, keeper=event),
-    Ended: lambda memory, _: memory,
-    FileKept: lambda memory, _: memory,
+    events.NotPlanned: _not_planned,
+    events.ApprovalAsked: _asked,
+    events.ApprovalsJudged: _judged,
+    events.GatesJudged: lambda memory, event: _with(memory, replace(memory.findings[event.name], gates=event)),
+    events.RunBegan: _began,
+    events.EndAsked: lambda memory, _: _changed(memory, is_end_asked=True),
+    events.HoldAsked: lambda memory, event: _changed(memory, held=event.by),
+    events.PeopleHeld: lambda memory, event: _changed(memory, held_by_people=event.by),
+    events.WindowsLifted: lambda memory, _: _changed(memory, at_any_time=True),
+    events.SightLost: _sight_lost,
+    events.SightBack: _sight_back,
+    events.RunEnded: _ended,
+    events.Gained: _gained,
+    events.TurnedOff: lambda memory, event: replace(memory, off=event, last_request=event.number),
+    events.TurnedOn: lambda memory, event: replace(memory, off=None, last_request=event.number),
+    events.Silenced: _silenced,
+    events.DigestTold: lambda memory, event: replace(memory, digest_ms=event.at_ms),
+    events.Resumed: lambda memory, event: replace(memory, keeper=event),
+    events.Ended: lambda memory, _: memory,
+    events.FileKept: lambda memory, _: memory,
 })  # fmt: skip
 """Changes of the memory by each event."""

@@ -112,10 +112,14 @@ def _level(value: Any) -> Level:
     return Level(value) if isinstance(value, str) and value in set(Level) else _refuse()
 
 
-def _windows(value: Any) -> tuple[Window, ...]:
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        _refuse()
-    return tuple(map(parse_window, value))
+def _each(parse: Callable[[str], Any]) -> Callable[[Any], tuple[Any, ...]]:
+    """Parse a list of texts, each of them so."""
+
+    def parse_all(value: Any) -> tuple[Any, ...]:
+        is_list = isinstance(value, list) and all(isinstance(one, str) for one in value)
+        return tuple(map(parse, value)) if is_list else _refuse()
+
+    return parse_all
 
 
 def _text(value: Any) -> str:
@@ -128,21 +132,11 @@ def _clock(value: Any) -> str:
     return str(_refuse())
 
 
-def _conditions(value: Any) -> tuple[ClientQuery, ...]:
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        _refuse()
-    return tuple(map(ClientQuery.parse, value))
-
-
 def _command(value: Any) -> tuple[str, ...]:
     try:
         return tuple(shlex.split(_text(value)))
     except ValueError as error:
         raise InputError(str(error)) from error
-
-
-def _zone(value: Any) -> str:
-    return parse_time_zone(value) if isinstance(value, str) else _refuse()
 
 
 def _is_whole(value: object) -> bool:
@@ -173,13 +167,17 @@ LEVEL = Form(" or ".join(f'"{one}"' for one in Level), _level, str)
 TEXT = Form("a text", _text, lambda value: repr(value) if value else "none")
 CLOCK = Form('a time such as "08:00", or "" for none', _clock, lambda value: value or "none")
 CONDITIONS = Form(
-    'a list of conditions such as ["max(p99) < 0.2"]', _conditions, lambda value: ", ".join(map(str, value)) or "none"
+    'a list of conditions such as ["max(p99) < 0.2"]',
+    _each(ClientQuery.parse),
+    lambda value: ", ".join(map(str, value)) or "none",
 )
 COMMAND = Form("a command with its arguments", _command, lambda value: " ".join(value) or "none")
 WINDOWS = Form(
-    'a list of daily times such as ["22:00-06:00"]', _windows, lambda value: ", ".join(map(str, value)) or "any time"
+    'a list of daily times such as ["22:00-06:00"]',
+    _each(parse_window),
+    lambda value: ", ".join(map(str, value)) or "any time",
 )
-ZONE = Form('a time zone such as "Europe/Berlin"', _zone, str)
+ZONE = Form('a time zone such as "Europe/Berlin"', lambda value: parse_time_zone(_text(value)), str)
 
 
 def _line(form: Form, default: object, meaning: str) -> Any:
@@ -382,14 +380,8 @@ class Messages:
     @property
     def files(self) -> Mapping[str, str]:
         """Files of the receivers that are named, by receiver."""
-        files = {
-            "slack": self.slack,
-            "teams": self.teams,
-            "pagerduty": self.pagerduty,
-            "alertmanager": self.alertmanager,
-            "webhook": self.webhook,
-        }
-        return {name: file for name, file in files.items() if file}
+        receivers = (one.name for one in fields(self) if one.name != "digest_at")
+        return {name: file for name in receivers if (file := getattr(self, name))}
 
 
 @dataclass(frozen=True, slots=True)

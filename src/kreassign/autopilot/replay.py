@@ -7,29 +7,15 @@ longer is taken to outlast it. Costs are those of plans in the journal; a findin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from kreassign.autopilot.core import PlanRepair, RunRepair, tick
-from kreassign.autopilot.events import (
-    ApprovalAsked,
-    BrokerCame,
-    BrokerWent,
-    Event,
-    Name,
-    OthersMoved,
-    Planned,
-    Rehearsed,
-    Result,
-    RunBegan,
-    RunEnded,
-    Silenced,
-    TurnedOff,
-    TurnedOn,
-    WentOn,
-)
+from kreassign.autopilot import events
+from kreassign.autopilot.core import PlanRepair, RunRepair, symptoms, tick
+from kreassign.autopilot.events import Event, Name, Planned, Rehearsed, Result
 from kreassign.autopilot.gates import Case, closed_gates
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Finding, Memory, remember
@@ -37,7 +23,10 @@ from kreassign.autopilot.observation import Absent, Known, Observation
 from kreassign.autopilot.policy import Kind, Level, Policy
 from kreassign.autopilot.symptoms import NEVER_S, Look, Symptom, level_of, patience_with
 
-FACTS = BrokerWent | BrokerCame | OthersMoved | TurnedOff | TurnedOn | Silenced | WentOn
+FACTS = (
+    events.BrokerWent | events.BrokerCame | events.OthersMoved | events.TurnedOff | events.TurnedOn | events.Silenced
+    | events.WentOn
+)  # fmt: skip
 """Events that hold whatever the policy is."""
 
 
@@ -62,50 +51,93 @@ class Replayed:
     not_repaired: Mapping[Name, Mapping[str, str]]
 
 
-def replay(events: Sequence[Event], policy: Policy) -> Replayed:
+class Play:
+    """A policy that is played, look by look; a run is over when its bytes are copied at the throttle."""
+
+    def __init__(self, policy: Policy, end: str) -> None:
+        self._policy, self._end = policy, end
+        self._memory = Memory()
+        self._acts: list[WouldAct] = []
+        self._closed: dict[Name, Mapping[str, str]] = {}
+
+    @property
+    def memory(self) -> Memory:
+        """All that the played autopilot remembers."""
+        return self._memory
+
+    def note(self, event: Event) -> None:
+        """Take in an event."""
+        self._memory = remember(self._memory, event)
+
+    def look(
+        self, now: Observation, plan: Callable[[Name], Event], shown: Mapping[Name, Symptom] | None = None
+    ) -> None:
+        """Decide on a look; `plan` makes the event of a plan, or of its failure."""
+        act, at_ms = self._memory.running, now.at_ms
+        if act is not None and at_ms - act.begun_ms >= act.copied_bytes / self._policy.runs.throttle * 1000:
+            self.note(events.RunEnded(at_ms, act.name, Result.DONE, act.copied_bytes))
+        decision = tick(self._memory, now, self._policy, shown)
+        self._memory = decision.memory
+        match decision.order:
+            case PlanRepair(name):
+                self._propose(plan(name))
+            case RunRepair(name, _, at_any_time):
+                self._begin(name, at_ms, at_any_time=at_any_time)
+            case _:
+                pass  # runs end by their length
+        self._judge(Look(now, self._memory, self._policy), shown)
+
+    def _propose(self, planned: Event) -> None:
+        """Take in a plan, its rehearsal as good, and its request for approval: else it is planned at each look."""
+        if not isinstance(planned, Planned):
+            self.note(planned)
+            return
+        good, name = Rehearsed(planned.at_ms, ""), planned.name
+        self.note(replace(planned, rehearsal=good, rehearsal_any_time=good))
+        if level_of(name, self._policy) is Level.ASK and self._memory.findings[name].asked is None:
+            self.note(events.ApprovalAsked(planned.at_ms, name, "replayed"))
+
+    def _begin(self, name: Name, at_ms: int, *, at_any_time: bool) -> None:
+        planned = self._memory.findings[name].proposal
+        assert planned is not None, "only what is proposed runs"
+        size, also = planned.copied_bytes, planned.also
+        self.note(events.RunBegan(at_ms, name, "replayed", size, planned.moves, at_any_time, also=also))
+        self._acts.append(WouldAct(at_ms, name, size))
+        self._closed.pop(name, None)
+
+    def _judge(self, look: Look, shown: Mapping[Name, Symptom] | None) -> None:
+        """Remember which gates keep a proposal, as long as it was never repaired."""
+        waiting = [one for one in self._memory.open if one.state is State.PROPOSED]
+        if shown is None:
+            shown = symptoms(look) if waiting else {}
+        for finding in (one for one in waiting if one.name in shown):
+            closed = closed_gates(Case(finding, shown[finding.name], *look))
+            self._closed[finding.name] = closed or {"age": self._end}
+
+    def played(self, from_ms: int, to_ms: int) -> Replayed:
+        """Return the outcome over this time."""
+        return Replayed(from_ms, to_ms, tuple(self._acts), self._closed)
+
+
+def replay(journal: Sequence[Event], policy: Policy) -> Replayed:
     """Play the policy over the events of a journal, which has at least one."""
-    world, memory = Memory(), Memory()
-    costs = _costs(events)
-    acts: list[WouldAct] = []
-    closed: dict[Name, Mapping[str, str]] = {}
-    for at_ms, group in groupby(events, key=lambda event: event.at_ms):
+    world, play, costs = Memory(), Play(policy, "the journal ends before"), _costs(journal)
+    for at_ms, group in groupby(journal, key=lambda event: event.at_ms):
         for event in group:
             world = remember(world, event)
             if isinstance(event, FACTS):
-                memory = remember(memory, event)
-        if memory.running is not None and _is_over(memory, at_ms, policy):
-            memory = remember(memory, RunEnded(at_ms, memory.running.name, Result.DONE, memory.running.copied_bytes))
+                play.note(event)
         shown = {one.name: _symptom(one, world, policy) for one in world.open}
-        now = _look(at_ms)
-        decision = tick(memory, now, policy, shown)
-        memory = decision.memory
-        match decision.order:
-            case PlanRepair(name):
-                memory = proposed(memory, _planned(name, at_ms, _cost(costs, name, at_ms)), policy)
-            case RunRepair(name, _, at_any_time):
-                cost = _cost(costs, name, at_ms)
-                memory = remember(memory, RunBegan(at_ms, name, "replayed", cost or 0, (), at_any_time))
-                acts.append(WouldAct(at_ms, name, cost))
-                closed.pop(name, None)
-            case _:
-                pass  # runs end by their length
-        for finding in (one for one in memory.open if one.state is State.PROPOSED and one.name in shown):
-            case = Case(finding, shown[finding.name], *Look(now, memory, policy))
-            closed[finding.name] = closed_gates(case) or {"age": "the journal ends before"}
-    return Replayed(events[0].at_ms, events[-1].at_ms, tuple(acts), closed)
+        play.look(_look(at_ms), partial(_planned, costs, at_ms), shown)
+    played = play.played(journal[0].at_ms, journal[-1].at_ms)
+    acts = (one if one.name in costs else one._replace(copied_bytes=None) for one in played.acts)
+    return replace(played, acts=tuple(acts))
 
 
-def proposed(memory: Memory, planned: Planned, policy: Policy) -> Memory:
-    """The memory after a plan, and after its request for approval: without one it would be planned at each look."""
-    memory = remember(memory, planned)
-    is_asked = level_of(planned.name, policy) is not Level.ASK or memory.findings[planned.name].asked is not None
-    return memory if is_asked else remember(memory, ApprovalAsked(planned.at_ms, planned.name, "replayed"))
-
-
-def _planned(name: Name, at_ms: int, cost: int | None) -> Planned:
-    """A plan whose rehearsal is taken to be good, as that of the journal is of another time."""
-    good = Rehearsed(at_ms, "")
-    return Planned(at_ms, name, "replayed", cost or 0, (), rehearsal=good, rehearsal_any_time=good)
+def _planned(costs: Mapping[Name, list[Planned]], at_ms: int, name: Name) -> Planned:
+    """A plan with the bytes of the one in the journal that is the nearest in time."""
+    near = min(costs.get(name, ()), key=lambda one: abs(one.at_ms - at_ms), default=None)
+    return Planned(at_ms, name, "replayed", 0 if near is None else near.copied_bytes, ())
 
 
 def _look(at_ms: int) -> Observation:
@@ -134,20 +166,9 @@ def _share(finding: Finding, world: Memory) -> float:
     return next(shares, 1.0)
 
 
-def _is_over(memory: Memory, at_ms: int, policy: Policy) -> bool:
-    act = memory.running
-    return act is not None and at_ms - act.begun_ms >= act.copied_bytes / policy.runs.throttle * 1000
-
-
-def _costs(events: Iterable[Event]) -> Mapping[Name, list[Planned]]:
+def _costs(journal: Iterable[Event]) -> Mapping[Name, list[Planned]]:
     found: dict[Name, list[Planned]] = {}
-    for event in events:
+    for event in journal:
         if isinstance(event, Planned):
             found.setdefault(event.name, []).append(event)
     return found
-
-
-def _cost(costs: Mapping[Name, list[Planned]], name: Name, at_ms: int) -> int | None:
-    """Bytes of the plan that is the nearest in time."""
-    near = min(costs.get(name, ()), key=lambda one: abs(one.at_ms - at_ms), default=None)
-    return None if near is None else near.copied_bytes

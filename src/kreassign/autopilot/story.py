@@ -6,30 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from kreassign.autopilot.events import (
-    ApprovalAsked,
-    ApprovalsJudged,
-    BrokerCame,
-    BrokerWent,
-    DisksMeasured,
-    DiskUse,
-    EndAsked,
-    Event,
-    FindingMoved,
-    Gained,
-    GatesJudged,
-    HoldAsked,
-    Name,
-    NotPlanned,
-    PeopleHeld,
-    Planned,
-    Rehearsed,
-    RunBegan,
-    RunEnded,
-    SightBack,
-    SightLost,
-    Silenced,
-)
+from kreassign.autopilot import events
+from kreassign.autopilot.events import DiskUse, Event, Name, Planned, Rehearsed
 from kreassign.autopilot.policy import Kind
 from kreassign.model.text import format_amount, format_seconds
 
@@ -53,14 +31,14 @@ MOST_ENTRIES = 500
 """Lines of a story that are kept, the latest ones."""
 
 
-def story(events: Iterable[Event], name: Name) -> tuple[Entry, ...]:
+def story(journal: Iterable[Event], name: Name) -> tuple[Entry, ...]:
     """Lines about a finding, and about the outages of its broker, oldest first; of the same plan only the first.
 
     Its rehearsals that were made later have lines of their own, but for good ones after good ones.
     """
     entries: list[Entry] = []
     last: Planned | None = None
-    for event in events:
+    for event in journal:
         if isinstance(event, Planned) and event.name == name:
             if last is None or event.plan_id != last.plan_id:
                 entries.append(_entry(event))
@@ -82,9 +60,9 @@ class Curve(NamedTuple):
 NO_CURVE = Curve("", ())
 
 
-def curve(events: Iterable[Event], name: Name) -> Curve:
+def curve(journal: Iterable[Event], name: Name) -> Curve:
     """The evidence of a finding about a directory, or about the balance of brokers; no points for other findings."""
-    measured = [one for one in events if isinstance(one, DisksMeasured)]
+    measured = [one for one in journal if isinstance(one, events.DisksMeasured)]
     if name.kind in {Kind.DISK_FILLS, Kind.DIRECTORY_FAILED}:
         own = _points(measured, lambda one: (one.broker, one.path) == (name.broker, name.path))
         return Curve("the directory", tuple(own))
@@ -95,13 +73,13 @@ def curve(events: Iterable[Event], name: Name) -> Curve:
     return Curve(f"broker {fullest}, the fullest", tuple(_points(measured, lambda one: one.broker == fullest)))
 
 
-def _points(measured: Iterable[DisksMeasured], is_of_it: Callable[[DiskUse], bool]) -> Iterator[Point]:
+def _points(measured: Iterable[events.DisksMeasured], is_of_it: Callable[[DiskUse], bool]) -> Iterator[Point]:
     for event in measured:
         if (share := _share(event, is_of_it)) is not None:
             yield Point(event.at_ms, share)
 
 
-def _share(measured: DisksMeasured, is_of_it: Callable[[DiskUse], bool]) -> float | None:
+def _share(measured: events.DisksMeasured, is_of_it: Callable[[DiskUse], bool]) -> float | None:
     uses = [one for one in measured.disks if is_of_it(one)]
     total = sum(one.total_bytes for one in uses)
     return sum(one.used_bytes for one in uses) / total if total else None
@@ -117,11 +95,11 @@ def _rehearsed(rehearsal: Rehearsed) -> str:
 
 
 def _is_about(event: Event, name: Name) -> bool:
-    if isinstance(event, Silenced):
+    if isinstance(event, events.Silenced):
         return (event.kind, event.subject) == name
-    if isinstance(event, BrokerWent | BrokerCame):
+    if isinstance(event, events.BrokerWent | events.BrokerCame):
         return name.subject == f"broker {event.broker}"
-    if isinstance(event, RunBegan) and name.subject in {f"broker {broker}" for broker in event.also}:
+    if isinstance(event, events.RunBegan) and name.subject in {f"broker {broker}" for broker in event.also}:
         return event.name.kind is name.kind
     return type(event) in TEXTS and getattr(event, "name", None) == name
 
@@ -130,16 +108,16 @@ def _entry(event: Event) -> Entry:
     return Entry(event.at_ms, *TEXTS[type(event)](event))
 
 
-def _judged(event: ApprovalsJudged) -> tuple[str, str]:
+def _judged(event: events.ApprovalsJudged) -> tuple[str, str]:
     return f"approved by {', '.join(event.approved_by) or 'nobody'}", event.dead or event.lacking
 
 
-def _gates(event: GatesJudged) -> tuple[str, str]:
+def _gates(event: events.GatesJudged) -> tuple[str, str]:
     why = "; ".join(f"{gate}: {text}" for gate, text in event.closed)
     return "closed gates" if event.closed else "all gates are open", why
 
 
-def _ended(event: RunEnded) -> tuple[str, str]:
+def _ended(event: events.RunEnded) -> tuple[str, str]:
     copied = format_amount(event.copied_bytes, "B")
     return f"its run ended: {event.text}, {copied} copied", event.by and f"ended by {event.by}"
 
@@ -150,24 +128,24 @@ UNSURE_TEXT = "what shows it could not be read, is not known since copies, or sh
 LOW_TEXT = "its used share is below the limits; its growth is not known since copies"
 
 TEXTS: Mapping[type[Event], Callable[[Any], tuple[str, str]]] = MappingProxyType({
-    FindingMoved: lambda one: (f"{one.state}: {one.seen}", one.why),
-    SightLost: lambda one: (GONE_TEXT if one.is_gone else LOW_TEXT if one.is_low else UNSURE_TEXT, ""),
-    SightBack: lambda _: ("it is seen again", ""),
-    BrokerWent: lambda one: (f"broker {one.broker} went", ""),
-    BrokerCame: lambda one: (f"broker {one.broker} came back", ""),
+    events.FindingMoved: lambda one: (f"{one.state}: {one.seen}", one.why),
+    events.SightLost: lambda one: (GONE_TEXT if one.is_gone else LOW_TEXT if one.is_low else UNSURE_TEXT, ""),
+    events.SightBack: lambda _: ("it is seen again", ""),
+    events.BrokerWent: lambda one: (f"broker {one.broker} went", ""),
+    events.BrokerCame: lambda one: (f"broker {one.broker} came back", ""),
     Planned: lambda one: (
         f"planned: {format_amount(one.copied_bytes, 'B')} to copy", "; ".join((*one.sentences[:1], *one.reasons)),
     ),
-    NotPlanned: lambda one: ("not repaired", one.why),
-    ApprovalAsked: lambda one: (f"approval asked for, request {one.request_id}", ""),
-    ApprovalsJudged: _judged,
-    GatesJudged: _gates,
-    RunBegan: lambda one: (f"run {one.run_id} begins, {format_amount(one.copied_bytes, 'B')} to copy", ""),
-    EndAsked: lambda one: ("its run is to end early", one.why),
-    HoldAsked: lambda one: ("its run is to hold", one.by.why) if one.by else ("its run goes on", ""),
-    PeopleHeld: lambda one: (f"{one.by} paused its run" if one.by else "people let its run go on", ""),
-    RunEnded: _ended,
-    Gained: lambda one: ("its repair has settled", one.text),
-    Silenced: lambda one: (f"silenced by {one.by}", one.why),
+    events.NotPlanned: lambda one: ("not repaired", one.why),
+    events.ApprovalAsked: lambda one: (f"approval asked for, request {one.request_id}", ""),
+    events.ApprovalsJudged: _judged,
+    events.GatesJudged: _gates,
+    events.RunBegan: lambda one: (f"run {one.run_id} begins, {format_amount(one.copied_bytes, 'B')} to copy", ""),
+    events.EndAsked: lambda one: ("its run is to end early", one.why),
+    events.HoldAsked: lambda one: ("its run is to hold", one.by.why) if one.by else ("its run goes on", ""),
+    events.PeopleHeld: lambda one: (f"{one.by} paused its run" if one.by else "people let its run go on", ""),
+    events.RunEnded: _ended,
+    events.Gained: lambda one: ("its repair has settled", one.text),
+    events.Silenced: lambda one: (f"silenced by {one.by}", one.why),
 })  # fmt: skip
 """Line for each class of event that is about a finding: the event in words, and its reason."""

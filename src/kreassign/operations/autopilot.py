@@ -14,20 +14,12 @@ from types import TracebackType
 from typing import Self
 
 from kreassign.admin import AdminClient
-from kreassign.autopilot.core import (
-    EndRun,
-    PlanRepair,
-    ResumeRun,
-    RunRepair,
-    SettleRun,
-)
+from kreassign.autopilot.core import EndRun, PlanRepair, ResumeRun, RunRepair, SettleRun
 from kreassign.autopilot.memory import Memory
 from kreassign.autopilot.observation import Absent
 from kreassign.autopilot.policy import Policy
 from kreassign.clock import SYSTEM_CLOCK, Clock
-from kreassign.errors import (
-    JournalLocked,
-)
+from kreassign.errors import JournalLocked
 from kreassign.executor.journal.folder import active_run
 from kreassign.executor.lease import LeasePolicy
 from kreassign.operations.autopilot_decisions import Decisions, Report, Tell

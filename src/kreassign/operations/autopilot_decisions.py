@@ -12,25 +12,13 @@ from functools import partial
 from pathlib import Path
 
 from kreassign.admin import AdminClient
-from kreassign.autopilot.core import (
-    Message,
-    Order,
-    tick,
-)
-from kreassign.autopilot.events import (
-    Ended,
-    Event,
-    FindingMoved,
-    Looked,
-    Name,
-    NotPlanned,
-    RunBegan,
-    WentOn,
-)
+from kreassign.autopilot.core import Order, tick
+from kreassign.autopilot.events import Ended, Event, FindingMoved, Looked, Name, NotPlanned, RunBegan, WentOn
 from kreassign.autopilot.facts import SIGN_OF_LIFE_MS
 from kreassign.autopilot.gates import watcher_text
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Memory, memory_of, remember
+from kreassign.autopilot.messages import Message
 from kreassign.autopilot.observation import Observation
 from kreassign.autopilot.policy import Kind, Level, Policy
 from kreassign.clock import Clock

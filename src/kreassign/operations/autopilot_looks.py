@@ -9,10 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kreassign.admin import AdminClient
-from kreassign.autopilot.core import (
-    symptoms,
-    tick,
-)
+from kreassign.autopilot.core import symptoms, tick
 from kreassign.autopilot.events import Name
 from kreassign.autopilot.gates import WEEK_MS, Case, closed_gates, gates_of, spent_bytes, stopped
 from kreassign.autopilot.lifecycle import State

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 
-from kreassign.autopilot.core import Message
+from kreassign.autopilot.messages import Message
 from kreassign.autopilot.policy import Kind, Messages
 from kreassign.clock import Clock
 from kreassign.errors import InputError

@@ -9,32 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from kreassign.admin import AdminClient
-from kreassign.autopilot.core import (
-    Message,
-    proposed_message,
-)
-from kreassign.autopilot.events import (
-    ApprovalAsked,
-    ApprovalsJudged,
-    Name,
-    Rehearsed,
-)
+from kreassign.autopilot.events import ApprovalAsked, ApprovalsJudged, Name, Rehearsed
 from kreassign.autopilot.gates import is_restless
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Finding
+from kreassign.autopilot.messages import Message, proposed_message
 from kreassign.autopilot.observation import Known, Observation
 from kreassign.autopilot.policy import Level
 from kreassign.autopilot.rehearsals import counts_still, dated, may_rehearse, runs_at_any_time
 from kreassign.autopilot.symptoms import Look
 from kreassign.clock import Clock
-from kreassign.errors import (
-    ClusterError,
-    IllegalPlan,
-    Infeasible,
-    InputError,
-    KreassignError,
-    unforeseen_named,
-)
+from kreassign.errors import ClusterError, IllegalPlan, Infeasible, InputError, KreassignError, unforeseen_named
 from kreassign.executor.journal.folder import make_folder
 from kreassign.executor.scheduling.windows import open_interval
 from kreassign.model.approvals import ApprovalRequest, ApprovalRule, Changes, ListChange, PlanNow

@@ -10,18 +10,15 @@ from __future__ import annotations
 import copy
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
-from kreassign.autopilot.core import PlanRepair, RunRepair, symptoms, tick
-from kreassign.autopilot.events import Event, Name, NotPlanned, Planned, Rehearsed, Result, RunBegan, RunEnded
-from kreassign.autopilot.gates import Case, closed_gates
-from kreassign.autopilot.lifecycle import State
-from kreassign.autopilot.memory import Memory, remember
+from kreassign.autopilot.events import Event, Name, NotPlanned
 from kreassign.autopilot.observation import Absent, Asked, Known, Observation, Unknown
 from kreassign.autopilot.policy import Kind, Policy
-from kreassign.autopilot.replay import Replayed, WouldAct, proposed
+from kreassign.autopilot.replay import Play, Replayed
 from kreassign.autopilot.symptoms import Look
 from kreassign.errors import IllegalPlan, Infeasible, InputError
 from kreassign.executor.maintenance.record import Entered
@@ -51,7 +48,7 @@ def replayed_by_tables(data: Path | str, policy: Policy, cluster_id: str | None 
     if cluster_id not in clusters and (cluster_id is not None or len(clusters) > 1):
         raise InputError(f"choose with --of one of the clusters in {data}: {', '.join(clusters)}")
     taken = [row for row in rows if row["cluster_id"] == (cluster_id or clusters[0])]
-    played = _Play(policy)
+    play = Play(policy, "the snapshots end before")
     for row, after in pairwise([*taken, None]):
         assert row is not None, "only the last one is none"
         snapshot, taken_ms = _snapshot(where, row), int(row["taken_ms"])
@@ -59,8 +56,8 @@ def replayed_by_tables(data: Path | str, policy: Policy, cluster_id: str | None 
         seen = observed(snapshot)
         for at_ms in range(taken_ms, until_ms, LOOK_MS):
             seen = _at(seen, at_ms)  # with what the last look computed
-            played.look(snapshot, seen)
-    return Replayed(int(taken[0]["taken_ms"]), int(taken[-1]["taken_ms"]), tuple(played.acts), played.closed)
+            play.look(seen, partial(_planned, play, policy, snapshot, seen))
+    return play.played(int(taken[0]["taken_ms"]), int(taken[-1]["taken_ms"]))
 
 
 def _at(seen: Observation, at_ms: int) -> Observation:
@@ -70,70 +67,18 @@ def _at(seen: Observation, at_ms: int) -> Observation:
     return found
 
 
-class _Play:
-    """A policy that is played, look by look."""
-
-    def __init__(self, policy: Policy) -> None:
-        self._policy, self._memory = policy, Memory()
-        self.acts: list[WouldAct] = []
-        self.closed: dict[Name, Mapping[str, str]] = {}
-
-    def look(self, snapshot: ClusterSnapshot, now: Observation) -> None:
-        """Decide on a look at a snapshot; runs are over when their bytes are copied at the throttle."""
-        act, throttle = self._memory.running, self._policy.runs.throttle
-        if act is not None and now.at_ms - act.begun_ms >= act.copied_bytes / throttle * 1000:
-            self._note(RunEnded(now.at_ms, act.name, Result.DONE, act.copied_bytes))
-        decision = tick(self._memory, now, self._policy)
-        self._memory = decision.memory
-        match decision.order:
-            case PlanRepair(name):
-                self._plan(snapshot, name, now)
-            case RunRepair(name, _, at_any_time):
-                self._begin(name, now.at_ms, at_any_time=at_any_time)
-            case _:
-                pass
-        self._judge(now)
-
-    def _note(self, event: Event) -> None:
-        self._memory = remember(self._memory, event)
-
-    def _plan(self, snapshot: ClusterSnapshot, name: Name, now: Observation) -> None:
-        look = Look(now, self._memory, self._policy)
-        try:
-            planned = _planned(snapshot, name, look)
-        except (InputError, Infeasible, IllegalPlan) as error:
-            self._note(NotPlanned(now.at_ms, name, f"no plan repairs it: {error_text(error)}"))
-        else:
-            self._memory = proposed(self._memory, planned, self._policy)
-
-    def _begin(self, name: Name, at_ms: int, *, at_any_time: bool) -> None:
-        planned = self._memory.findings[name].proposal
-        assert planned is not None, "only what is proposed runs"
-        self._note(
-            RunBegan(at_ms, name, "replayed", planned.copied_bytes, planned.moves, at_any_time, also=planned.also)
-        )
-        self.acts.append(WouldAct(at_ms, name, planned.copied_bytes))
-        self.closed.pop(name, None)
-
-    def _judge(self, now: Observation) -> None:
-        """Remember which gates keep a proposal, as long as it was never repaired."""
-        look = Look(now, self._memory, self._policy)
-        waiting = [one for one in self._memory.open if one.state is State.PROPOSED]
-        shown = symptoms(look) if waiting else {}
-        for finding in (one for one in waiting if one.name in shown):
-            gates = closed_gates(Case(finding, shown[finding.name], *look))
-            self.closed[finding.name] = gates or {"age": "the snapshots end before"}
-
-
-def _planned(snapshot: ClusterSnapshot, name: Name, look: Look) -> Planned:
-    """A plan for the snapshot, whose rehearsal is taken to be good: what was written then is not known."""
+def _planned(play: Play, policy: Policy, snapshot: ClusterSnapshot, now: Observation, name: Name) -> Event:
+    """A plan for the snapshot, or its failure."""
+    look = Look(now, play.memory, policy)
     if name.kind is Kind.LEADERS:
         return election(name, look).planned
-    closed = look.now.live.intersection(avoided(look.memory, name, look.now))
-    policy = PlanPolicy(excluded_brokers=tuple(sorted(closed)))
-    planned = plan_by(inputs_of_snapshot(snapshot, policy, "replayed"), name, look).planned
-    good = Rehearsed(look.now.at_ms, "")
-    return replace(planned, rehearsal=good, rehearsal_any_time=good)
+    closed = tuple(sorted(now.live.intersection(avoided(look.memory, name, now))))
+    try:
+        return plan_by(
+            inputs_of_snapshot(snapshot, PlanPolicy(excluded_brokers=closed), "replayed"), name, look
+        ).planned
+    except (InputError, Infeasible, IllegalPlan) as error:
+        return NotPlanned(now.at_ms, name, f"no plan repairs it: {error_text(error)}")
 
 
 # Snapshots of the tables, and what they show.

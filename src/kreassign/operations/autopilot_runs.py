@@ -7,27 +7,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from kreassign.autopilot.core import (
-    EndRun,
-    HoldRun,
-    Message,
-    Order,
-    PauseRun,
-    ReleaseRun,
-    RunRepair,
-    SettleRun,
-    tick,
-)
-from kreassign.autopilot.events import (
-    EndAsked,
-    Name,
-    Planned,
-    Result,
-    RunBegan,
-    RunEnded,
-)
+from kreassign.autopilot.core import EndRun, HoldRun, Order, PauseRun, ReleaseRun, RunRepair, SettleRun, tick
+from kreassign.autopilot.events import EndAsked, Name, Planned, Result, RunBegan, RunEnded
 from kreassign.autopilot.gains import amount_before
 from kreassign.autopilot.gates import hours_of
+from kreassign.autopilot.messages import Message
 from kreassign.autopilot.observation import US, Absent, Known, Observation
 from kreassign.autopilot.symptoms import Look
 from kreassign.errors import (

@@ -18,9 +18,9 @@ import click
 from click.core import ParameterSource
 
 from kreassign.admin import AdminClient
-from kreassign.autopilot.core import Message
 from kreassign.autopilot.events import parse_name
 from kreassign.autopilot.memory import Finding, Memory
+from kreassign.autopilot.messages import Message
 from kreassign.autopilot.policy import Kind, differences, explained
 from kreassign.cli.next_command import next_command, print_next
 from kreassign.cli.options.approvals import key_option
