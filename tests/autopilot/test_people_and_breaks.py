@@ -787,6 +787,21 @@ def test_a_silence_that_people_gave_a_repair_is_not_made_longer(by: str) -> None
     assert (watched.memory.running, silence.until_ms) == (None, until_ms)
 
 
+def test_a_cancel_of_people_counts_after_a_silence_that_ended_nothing() -> None:
+    """It was over before the next look, and the repair went on."""
+    watched = Watched(ACT, outages((3, 0, DAY)), run_s=DAY)
+    watched.watch(70 * MINUTE)
+    silent_ms = 69 * MINUTE * 1000 + 30_000
+    watched.note(Silenced(silent_ms, 1, *GONE_3, silent_ms + 1000, "ann@host", "a moment"))
+    watched.watch(10 * MINUTE)
+    watched.run, watched.by = RunSeen(is_ending=True), "ann@host"
+    watched.result = Result.CANCELLED
+    watched.look()
+    silence = watched.memory.findings[GONE_3].silence
+    assert silence is not None
+    assert silence.until_ms == round(watched.now_s * 1000) + DAY * 1000
+
+
 def test_a_cancel_of_people_counts_though_its_end_was_asked_for() -> None:
     watched = Watched(ACT, outages((3, 0, HOUR + 10 * MINUTE)), run_s=DAY)
     watched.watch(70 * MINUTE)

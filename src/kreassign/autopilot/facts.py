@@ -87,7 +87,8 @@ def _others(look: Look) -> Iterator[events.OthersMoved]:
     now, memory, _ = look
     copying, moves = _copying(look), _moves_of_others(look)
     seen = copying or others_now(now)
-    last_ms = memory.others_moved_ms if copying else memory.others and memory.others.at_ms
+    others_ms = memory.others.at_ms if memory.others else None
+    last_ms = memory.others_moved_ms if copying else others_ms
     if seen and (moves or is_long_ago(last_ms, now.at_ms, SIGN_OF_LIFE_MS)):
         yield events.OthersMoved(now.at_ms, seen, moves, are_moving=copying is not None)
 

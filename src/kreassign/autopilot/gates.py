@@ -429,7 +429,7 @@ def together(look: Look, name: Name) -> tuple[int, ...]:
         return ()
     finding, *later = due[place:]
     proposal = finding.proposal
-    rehearsal = proposal and proposal.last_rehearsal
+    rehearsal = None if proposal is None else proposal.last_rehearsal
     if proposal is None or (finding.asked is None and rehearsal is None):
         return tuple(one.name.broker for one in later if one.asked is None)
     if rehearsal is not None and rehearsal.problem:
@@ -551,7 +551,7 @@ def is_unrehearsed(case: Case) -> bool:
 
 def _rehearsed(case: Case) -> Rehearsed | None:
     proposal = case.finding.proposal
-    return proposal and proposal.rehearsal_of(at_any_time=begins_at_any_time(case))
+    return None if proposal is None else proposal.rehearsal_of(at_any_time=begins_at_any_time(case))
 
 
 def _rehearsal(case: Case) -> str | None:

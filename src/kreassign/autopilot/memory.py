@@ -600,7 +600,8 @@ def _ended(memory: Memory, event: events.RunEnded) -> Memory:
         finding = memory.findings[name]
         if name == event.name or finding.state in {State.TOLD, State.PROPOSED}:  # others are over, or have begun again
             finding = _after_run(event, act, finding)
-        if event.by and event.result not in {Result.DONE, *UNBEGUN} and not rests_since(finding, act):
+        is_for_silence = act.is_end_asked and rests_since(finding, act)
+        if event.by and event.result not in {Result.DONE, *UNBEGUN} and not is_for_silence:
             why, until_ms = f"{event.by} ended its run {act.run_id}", event.at_ms + SILENT_MS
             finding = _resting(finding, events.Silenced(event.at_ms, 0, *name, until_ms, event.by, why))
         memory = _with(memory, finding)

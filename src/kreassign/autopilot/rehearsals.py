@@ -32,7 +32,7 @@ def counts_still(look: Look, finding: Finding) -> bool:
 def _last(look: Look, finding: Finding) -> Rehearsed | None:
     """The last rehearsal of a proposal with the hours that its run would have now: urgency may come and go."""
     proposal = finding.proposal
-    return proposal and proposal.rehearsal_of(at_any_time=runs_at_any_time(look, finding))
+    return None if proposal is None else proposal.rehearsal_of(at_any_time=runs_at_any_time(look, finding))
 
 
 def _basis_of(look: Look, finding: Finding) -> str:
