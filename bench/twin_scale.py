@@ -21,12 +21,7 @@ from kreassign.model import TopicPartition
 from kreassign.model.throttle import move_map, rate_changes, topic_changes
 from kreassign.twin.controller.decision import ControllerContext
 from kreassign.twin.controller.leader_and_isr import propose_isr
-from kreassign.twin.controller.reassignments import (
-    AlterReassignments,
-    Target,
-    TopicTargets,
-    alter_reassignments,
-)
+from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicTargets, alter_reassignments
 from kreassign.twin.metadata import (
     BrokerRegistered,
     BrokerUnfenced,

@@ -8,12 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import trustme
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    load_pem_private_key,
-)
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 
 from testbed.ports import HOST
 

@@ -39,13 +39,7 @@ if TYPE_CHECKING:
         watch,
     )
     from kreassign.operations.connect import connect, connect_controllers
-    from kreassign.operations.ingest import (
-        MetricStream,
-        collect,
-        import_metrics,
-        import_samples,
-        stream_metrics,
-    )
+    from kreassign.operations.ingest import MetricStream, collect, import_metrics, import_samples, stream_metrics
     from kreassign.operations.plan_files import read_assignments, write_plan
     from kreassign.operations.plan_tasks import (
         AddBrokers,
@@ -65,14 +59,7 @@ if TYPE_CHECKING:
     )
     from kreassign.operations.report import ReadingRequest, compare_readings, read_records
     from kreassign.operations.snapshot import SnapshotOutputs, store_snapshot
-    from kreassign.operations.tables import (
-        DefinitionForm,
-        compact_tables,
-        define_tables,
-        load,
-        load_page,
-        show_load,
-    )
+    from kreassign.operations.tables import DefinitionForm, compact_tables, define_tables, load, load_page, show_load
     from kreassign.operations.twin import serve_twin
     from kreassign.operations.verify import (
         check_placement,

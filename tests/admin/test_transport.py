@@ -17,14 +17,7 @@ import trustme
 
 from kreassign.admin import Address, ClientSettings, Connection, SecurityProtocol, TcpTransport
 from kreassign.admin.settings import Sasl, Secret, Tls
-from kreassign.errors import (
-    ClusterError,
-    InputError,
-    OutcomeUnknown,
-    ProtocolViolation,
-    Unauthenticated,
-    Unreachable,
-)
+from kreassign.errors import ClusterError, InputError, OutcomeUnknown, ProtocolViolation, Unauthenticated, Unreachable
 from kreassign.wire import api
 from kreassign.wire.codec import decode_response, encode_request
 from testbed.ports import HOST, reserved_ports

@@ -20,13 +20,7 @@ from kreassign.cli.main import kreassign
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.operations.plan_files import write_plan
-from kreassign.twin.access import (
-    CLUSTER_OPERATIONS,
-    TOPIC_OPERATIONS,
-    Allow,
-    Operation,
-    Permissions,
-)
+from kreassign.twin.access import CLUSTER_OPERATIONS, TOPIC_OPERATIONS, Allow, Operation, Permissions
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.server import ServerThread, serving

@@ -10,17 +10,7 @@ import pytest
 
 from tests.clients.foreign_suites import SUITES, admin_tests, ends_in_go, ends_in_junit
 from tests.clients.known import FAILS_ON_KAFKA_TOO, LEFT_OUT, REFUSED_AT_ONCE, WITHOUT_TESTS
-from tests.clients.suite_table import (
-    GUIDE,
-    NOT_RUN,
-    End,
-    Ended,
-    Row,
-    recorded,
-    side_by_side,
-    suite_table,
-    surprises,
-)
+from tests.clients.suite_table import GUIDE, NOT_RUN, End, Ended, Row, recorded, side_by_side, suite_table, surprises
 
 PASSED, FAILED, MISSED = End
 SUITE, QUOTAS, AUTHORIZER = "Sarama", "TestFuncAdminQuotas", "test_create_describe_delete_acls"

@@ -10,14 +10,7 @@ from kreassign.executor.history.audit_trail import audit_trail
 from kreassign.executor.journal import read_events
 from kreassign.operations.report import write_audit_trail
 from kreassign.pipeline.tables.parquet import read_rows
-from kreassign.pipeline.tables.schemas import (
-    RUN_CALLS,
-    RUN_COPY_PROGRESS,
-    RUN_ETA_HISTORY,
-    RUN_MOVES,
-    RUN_TABLES,
-    RUNS,
-)
+from kreassign.pipeline.tables.schemas import RUN_CALLS, RUN_COPY_PROGRESS, RUN_ETA_HISTORY, RUN_MOVES, RUN_TABLES, RUNS
 from tests.executor.twin_runs import TwinRig
 
 

@@ -14,11 +14,7 @@ from kreassign.admin import AdminClient
 from kreassign.executor.brokers import CORDON, CORDONED_LOG_DIRS
 from kreassign.executor.lease import SESSION_MS, LeasePolicy
 from kreassign.model import ConfigResource
-from kreassign.operations.decommission import (
-    Decommissioning,
-    DecommissionRequest,
-    DecommissionResult,
-)
+from kreassign.operations.decommission import Decommissioning, DecommissionRequest, DecommissionResult
 from kreassign.operations.decommission_undo import cancel_decommission
 from kreassign.operations.run import RunContext
 from kreassign.twin.version import kafka_version

@@ -13,13 +13,7 @@ import pytest
 
 from kreassign.admin import AdminClient
 from kreassign.errors import ExecutionError, InputError, JournalDamaged, MirrorUnavailable, Rejected
-from kreassign.executor.events import (
-    Event,
-    MovesSubmitted,
-    StopRequested,
-    ThrottleIntended,
-    ThrottleRestored,
-)
+from kreassign.executor.events import Event, MovesSubmitted, StopRequested, ThrottleIntended, ThrottleRestored
 from kreassign.executor.journal import FolderPlace, Journal, Mirror, bring_home, journal_path, kept_run, read_events
 from kreassign.executor.journal.file import journal_rows
 from kreassign.executor.lease import GROUP_ID, ClusterLease, Held, LeaseHolder, LeasePolicy

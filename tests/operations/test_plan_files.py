@@ -8,13 +8,7 @@ from kreassign.errors import MalformedPlan
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.plan_facts import PlanFacts, PlannedPartition, Totals, plan_id
-from kreassign.operations.plan_files import (
-    PlanFile,
-    approve,
-    read_assignments,
-    read_plan_file,
-    write_plan,
-)
+from kreassign.operations.plan_files import PlanFile, approve, read_assignments, read_plan_file, write_plan
 from kreassign.operations.verify import read_placement
 
 

@@ -8,13 +8,7 @@ import pytest
 
 from kreassign.errors import Infeasible
 from kreassign.model.cluster import Broker
-from kreassign.model.snapshot import (
-    ClusterSnapshot,
-    SnapshotBroker,
-    SnapshotLogDir,
-    SnapshotPartition,
-    SnapshotTopic,
-)
+from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir, SnapshotPartition, SnapshotTopic
 from kreassign.operations.plan import make_plan
 from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot
 from kreassign.operations.plan_tasks import DrainBrokers

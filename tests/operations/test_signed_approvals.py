@@ -14,12 +14,7 @@ from kreassign.model import TopicPartition
 from kreassign.model.approvals import ApprovalRule
 from kreassign.model.plan import PartitionAssignment, Plan, format_plan
 from kreassign.model.run import Operator
-from kreassign.operations.approvals import (
-    SignedApprovals,
-    approve_request,
-    propose,
-    withdraw,
-)
+from kreassign.operations.approvals import SignedApprovals, approve_request, propose, withdraw
 from kreassign.operations.connect import tell_nobody
 from kreassign.operations.plan import PlanRequest, make_plan
 from kreassign.operations.plan_files import PlanDirectory, read_plan_file, request_path, write_plan

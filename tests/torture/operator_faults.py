@@ -7,24 +7,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from kreassign.model import ConfigChange, ConfigResource, TopicPartition
-from kreassign.model.throttle import (
-    BROKER_THROTTLES,
-    FOLLOWER_THROTTLED_RATE,
-    LEADER_THROTTLED_RATE,
-    TOPIC_THROTTLES,
-)
+from kreassign.model.throttle import BROKER_THROTTLES, FOLLOWER_THROTTLED_RATE, LEADER_THROTTLED_RATE, TOPIC_THROTTLES
 from testbed.processes import Finished
 from testbed.waiting import wait_until
 from tests.torture.fault import Fault, Strike
-from tests.torture.scene import (
-    BYSTANDER,
-    RECREATED,
-    RECREATED_PARTITIONS,
-    TOPIC,
-    Scene,
-    first_replicas,
-    need,
-)
+from tests.torture.scene import BYSTANDER, RECREATED, RECREATED_PARTITIONS, TOPIC, Scene, first_replicas, need
 
 REASSIGN_TOOL = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 TOPICS_TOOL = "org.apache.kafka.tools.TopicCommand"

@@ -23,11 +23,7 @@ from kreassign.model import (
 from kreassign.model.reassignment import Override
 from kreassign.model.requests import NO_COPY, Copy, OffsetRange
 from kreassign.model.text import some_of
-from kreassign.model.topic_changes import (
-    Refusal,
-    unknown_partition_message,
-    unknown_topic_message,
-)
+from kreassign.model.topic_changes import Refusal, unknown_partition_message, unknown_topic_message
 from kreassign.wire.api import REPLICA_STATUS, Api
 
 # Partition counts, replication factors and reassignments (KIP-179).

@@ -23,14 +23,7 @@ from kreassign.admin.sasl import Login
 from kreassign.admin.settings import Address, ClientSettings
 from kreassign.admin.tls import NoTls, advice_on_failure, distrust, tls_context
 from kreassign.clock import SYSTEM_CLOCK, Clock
-from kreassign.errors import (
-    InputError,
-    OutcomeUnknown,
-    ProtocolViolation,
-    Rejected,
-    Unreachable,
-    Unsupported,
-)
+from kreassign.errors import InputError, OutcomeUnknown, ProtocolViolation, Rejected, Unreachable, Unsupported
 from kreassign.model import Cluster
 from kreassign.model.error_codes import NONE, REBOOTSTRAP_REQUIRED, UNSUPPORTED_VERSION
 from kreassign.wire import api

@@ -29,16 +29,7 @@ from kreassign.errors import ExecutionError
 from kreassign.executor.eta import CALCULATING, HAS_ENDED
 from kreassign.executor.events import Request
 from kreassign.model import Reassignment
-from kreassign.model.run import (
-    BrokerProgress,
-    Estimate,
-    Interval,
-    MoveHistory,
-    MoveStatus,
-    Phase,
-    Progress,
-    RunHistory,
-)
+from kreassign.model.run import BrokerProgress, Estimate, Interval, MoveHistory, MoveStatus, Phase, Progress, RunHistory
 from kreassign.model.text import agreeing, counted, printable
 from kreassign.report.text import format_bytes, format_duration, format_rate, rates_text, run_state
 

@@ -21,12 +21,7 @@ from kreassign.executor.cluster.sizes import read_copy_sizes
 from kreassign.executor.events import PlannedMove, RunStarted
 from kreassign.executor.guards import GuardSetting
 from kreassign.executor.state import brokers_between
-from kreassign.executor.throttle_ledger import (
-    EVERY_REPLICA,
-    ConfigValue,
-    FoundThrottles,
-    items,
-)
+from kreassign.executor.throttle_ledger import EVERY_REPLICA, ConfigValue, FoundThrottles, items
 from kreassign.model import (
     NO_LEADER,
     Batch,
@@ -40,10 +35,7 @@ from kreassign.model import (
 )
 from kreassign.model.authorization import error_text, missing_permission
 from kreassign.model.closures import REFUSES, Closure
-from kreassign.model.error_codes import (
-    TOPIC_AUTHORIZATION_FAILED,
-    has_code,
-)
+from kreassign.model.error_codes import TOPIC_AUTHORIZATION_FAILED, has_code
 from kreassign.model.pace import NO_LIMITS, Pace
 from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan, absent, not_live, of_another_cluster
 from kreassign.model.plan_facts import UNKNOWN_ORIGIN, PlanOrigin, other_cluster, plan_id

@@ -16,14 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, assert_never
 
 from kreassign.clock import Clock, SteadyTime
-from kreassign.errors import (
-    ClusterError,
-    InvariantBroken,
-    JournalLocked,
-    OutcomeUnknown,
-    Rejected,
-    Unsupported,
-)
+from kreassign.errors import ClusterError, InvariantBroken, JournalLocked, OutcomeUnknown, Rejected, Unsupported
 from kreassign.executor import events, instructions, throttle_ledger
 from kreassign.executor.client_guard import ClientAnswer, ClientGuard
 from kreassign.executor.cluster import measurements, observations, requests

@@ -61,21 +61,10 @@ from kreassign.operations.broker_changes import (
 )
 from kreassign.operations.connect import Tell, tell_nobody
 from kreassign.operations.decommission_undo import undone_if_wanted
-from kreassign.operations.drains import (
-    decommissioned_here,
-    demanded_rollbacks,
-    drain_plan,
-    interrupted_drains,
-)
+from kreassign.operations.drains import decommissioned_here, demanded_rollbacks, drain_plan, interrupted_drains
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.rollback import demand_sentence
-from kreassign.operations.run import (
-    RunContext,
-    RunRequest,
-    prepare_run,
-    preview_run,
-    refuse_unless_free,
-)
+from kreassign.operations.run import RunContext, RunRequest, prepare_run, preview_run, refuse_unless_free
 from kreassign.operations.run_journals import find_journal
 from kreassign.planner.problem.policy import PlanPolicy
 

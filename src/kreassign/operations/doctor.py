@@ -12,13 +12,7 @@ from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import ClusterError, InputError, JournalUnreadable
 from kreassign.executor.cluster import requests
 from kreassign.executor.cluster.permissions import explained, unseen_topics
-from kreassign.executor.cluster.readings import (
-    ongoing_moves,
-    partitions_of,
-    read_log_dirs,
-    settings_of_two,
-    with_moves,
-)
+from kreassign.executor.cluster.readings import ongoing_moves, partitions_of, read_log_dirs, settings_of_two, with_moves
 from kreassign.executor.cluster.receivers import nameable_brokers
 from kreassign.executor.cluster.requests import without_records
 from kreassign.executor.history.diagnosis import NO_MAINTENANCE, ClusterReadings, diagnose, notes
@@ -29,15 +23,7 @@ from kreassign.executor.lease import OFFSETS_TOPIC, LeaseHolder, present_holder
 from kreassign.executor.maintenance.record import MaintenanceRecord
 from kreassign.executor.state import RunView
 from kreassign.executor.throttle_ledger import ConfigValue, throttle_keys
-from kreassign.model import (
-    NO_LEADER,
-    AllowedOperations,
-    Batch,
-    LogDir,
-    OngoingReassignment,
-    Partition,
-    TopicPartition,
-)
+from kreassign.model import NO_LEADER, AllowedOperations, Batch, LogDir, OngoingReassignment, Partition, TopicPartition
 from kreassign.model.disks import unsized
 from kreassign.model.distributions import UNKNOWN, Recognised, recognise
 from kreassign.model.error_codes import TOPIC_AUTHORIZATION_FAILED, has_code

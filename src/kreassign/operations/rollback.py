@@ -11,13 +11,7 @@ from kreassign.admin import AdminClient
 from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import ClusterError, Drifted, InputError, JournalUnreadable, KreassignError
 from kreassign.executor.client_guard import ClientGuard
-from kreassign.executor.cluster.readings import (
-    live_of_two,
-    ongoing_moves,
-    partitions_of,
-    topic_ids_of,
-    topics_of_two,
-)
+from kreassign.executor.cluster.readings import live_of_two, ongoing_moves, partitions_of, topic_ids_of, topics_of_two
 from kreassign.executor.cluster.requests import read_copies, read_factors
 from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import NAMED, GuardName, Reaction

@@ -40,14 +40,7 @@ from kreassign.executor.cluster.readings import (
     topic_ids_of,
 )
 from kreassign.executor.cluster.requests import read_factors
-from kreassign.executor.events import (
-    CancelRequested,
-    Event,
-    Request,
-    RunStarted,
-    lists_of,
-    topic_ids_of_moves,
-)
+from kreassign.executor.events import CancelRequested, Event, Request, RunStarted, lists_of, topic_ids_of_moves
 from kreassign.executor.guards import GuardName, GuardSetting, Reaction, guard_settings
 from kreassign.executor.history.run_history import (
     SnapshotKeeper,

@@ -26,17 +26,7 @@ from kreassign.executor.cluster.readings import (
 from kreassign.executor.cluster.receivers import nameable_brokers
 from kreassign.executor.history.findings import FULL
 from kreassign.executor.maintenance.record import brokers_in_maintenance
-from kreassign.model import (
-    NO_LEADER,
-    Batch,
-    Broker,
-    Cluster,
-    ConfigEntry,
-    ConfigResource,
-    ConfigSource,
-    LogDir,
-    Topic,
-)
+from kreassign.model import NO_LEADER, Batch, Broker, Cluster, ConfigEntry, ConfigResource, ConfigSource, LogDir, Topic
 from kreassign.model.authorization import error_text, missing_permission
 from kreassign.model.cluster import CLEANUP_POLICY, ResourceType
 from kreassign.model.disks import unsized

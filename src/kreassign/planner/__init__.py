@@ -3,13 +3,7 @@
 from kreassign.planner.arrays import NOWHERE
 from kreassign.planner.check.cost import BytesBound, Changes, bytes_bound, changes_of, least_seconds, predict
 from kreassign.planner.check.evaluate import Evaluation, Miss, evaluate
-from kreassign.planner.problem.build import (
-    BrokerFacts,
-    LogDirFacts,
-    PartitionFacts,
-    problem_from,
-    problem_of,
-)
+from kreassign.planner.problem.build import BrokerFacts, LogDirFacts, PartitionFacts, problem_from, problem_of
 from kreassign.planner.problem.goals_file import parse_policy
 from kreassign.planner.problem.policy import PlanPolicy, with_policy
 from kreassign.planner.problem.problem import (

@@ -13,14 +13,7 @@ from typing import assert_never
 from kreassign.errors import InputError
 from kreassign.model import TopicPartition
 from kreassign.model.cluster import listed_ids
-from kreassign.twin.controller.brokers import (
-    NO_EPOCH,
-    begin_shutdown,
-    fail_log_dir,
-    fence,
-    register,
-    unfence,
-)
+from kreassign.twin.controller.brokers import NO_EPOCH, begin_shutdown, fail_log_dir, fence, register, unfence
 from kreassign.twin.controller.leader_and_isr import propose_isr
 from kreassign.twin.core import TwinCore
 from kreassign.twin.metadata import (

@@ -17,13 +17,7 @@ from kreassign.model.throttle import ThrottleRates
 from kreassign.operations.rollback import Rollback, rollback_sentences
 from kreassign.operations.run import preview_facts
 from kreassign.report.text import format_bytes, format_rate
-from kreassign.web.records import (
-    SHOWN_CHANGES,
-    PaceRequest,
-    asked_pace,
-    destination_text,
-    moved_dirs,
-)
+from kreassign.web.records import SHOWN_CHANGES, PaceRequest, asked_pace, destination_text, moved_dirs
 
 
 @dataclass(frozen=True, slots=True)

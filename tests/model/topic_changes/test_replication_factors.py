@@ -10,12 +10,7 @@ from hypothesis import strategies as st
 
 from kreassign.model import Partition, TopicPartition
 from kreassign.model.error_codes import INVALID_REPLICATION_FACTOR
-from kreassign.model.topic_changes import (
-    BrokerView,
-    Refusal,
-    TopicsView,
-    decide_replication_factors,
-)
+from kreassign.model.topic_changes import BrokerView, Refusal, TopicsView, decide_replication_factors
 from tests.model.topic_changes.views import FOO, FOO_0, FOO_1, partition, view
 
 Brokers = tuple[int, ...]

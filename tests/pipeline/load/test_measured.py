@@ -21,15 +21,7 @@ from kreassign.pipeline.load.measured import (
     with_measured,
     with_topic_names,
 )
-from kreassign.pipeline.load.rules import (
-    AFTER_GAP,
-    ANOTHERS,
-    FIRST,
-    METRIC_HOUR_RULES,
-    TOO_FAST,
-    TWICE,
-    WENT_BACK,
-)
+from kreassign.pipeline.load.rules import AFTER_GAP, ANOTHERS, FIRST, METRIC_HOUR_RULES, TOO_FAST, TWICE, WENT_BACK
 from kreassign.pipeline.tables.schemas import BROKER_LOADS, LOAD_MODEL, METRIC_HOURS, METRICS, Row
 from kreassign.pipeline.tables.spark_io import struct_type
 

@@ -20,13 +20,7 @@ from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.problem.problem import Assignment
 from kreassign.planner.results import Origin, Outcome, explain, outcome_of
 from kreassign.planner.search.search import solve
-from kreassign.planner.tasks import (
-    TopicChoice,
-    change_factors,
-    drain_brokers,
-    drain_log_dirs,
-    only_forced,
-)
+from kreassign.planner.tasks import TopicChoice, change_factors, drain_brokers, drain_log_dirs, only_forced
 from kreassign.twin.scenario import parse_scenario
 from tests.planner.sentences import says
 from tests.planner.small_problems import GIGABYTE, brokers, moved, partition, posed

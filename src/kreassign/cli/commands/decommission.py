@@ -36,12 +36,7 @@ from kreassign.model.throttle import ThrottleRates
 from kreassign.model.typed_json import to_document
 from kreassign.operations import decommission as operation
 from kreassign.operations.connect import tell_nobody
-from kreassign.operations.decommission import (
-    WITHOUT_PLAN,
-    DecommissionPreview,
-    DecommissionRequest,
-    DecommissionResult,
-)
+from kreassign.operations.decommission import WITHOUT_PLAN, DecommissionPreview, DecommissionRequest, DecommissionResult
 from kreassign.operations.decommission_undo import CancelledDecommission, cancel_decommission
 from kreassign.operations.rollback import demand_sentence
 from kreassign.operations.run import RunContext

@@ -45,14 +45,7 @@ from kreassign.cli.options.values import INPUT_FILE, plan_argument, yes_option
 from kreassign.cli.output import console, examples, format_option, print_json, print_verbatim, warn
 from kreassign.cli.profiles import typed_words
 from kreassign.cli.run_text import exit_code, print_accepted, print_summary
-from kreassign.cli.terminal import (
-    ask,
-    detach,
-    on_terminal,
-    preview_lines,
-    refuse_unless_asked,
-    show_preview,
-)
+from kreassign.cli.terminal import ask, detach, on_terminal, preview_lines, refuse_unless_asked, show_preview
 from kreassign.clock import SYSTEM_CLOCK
 from kreassign.errors import ExecutionError, IllegalPlan, InputError, PlanIsMet
 from kreassign.executor.client_guard import ClientGuard

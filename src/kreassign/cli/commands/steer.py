@@ -28,13 +28,7 @@ from kreassign.cli.options.pace import (
     pace_change_options,
     rate_or_auto,
 )
-from kreassign.cli.options.run_id import (
-    meant_journal,
-    run_id_argument,
-    shown_journal,
-    shown_journals,
-    state_dir_option,
-)
+from kreassign.cli.options.run_id import meant_journal, run_id_argument, shown_journal, shown_journals, state_dir_option
 from kreassign.cli.options.values import BROKER_ID, plan_argument, yes_option
 from kreassign.cli.output import (
     console,
@@ -70,13 +64,7 @@ from kreassign.model.typed_json import to_document
 from kreassign.operations import approvals, run_journals
 from kreassign.operations.plan_files import approval_path, read_plan_file, request_path, revoke
 from kreassign.operations.plan_files import approve as approve_plan
-from kreassign.operations.run_journals import (
-    all_journals,
-    forget_brokers,
-    forget_journal,
-    named_journal,
-    this_operator,
-)
+from kreassign.operations.run_journals import all_journals, forget_brokers, forget_journal, named_journal, this_operator
 from kreassign.report.text import format_bytes, format_rate, format_time, rates_text
 
 # `kreassign status`: show the progress or the end of a run from its journal, without the cluster.

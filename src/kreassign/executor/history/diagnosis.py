@@ -12,15 +12,7 @@ from kreassign.executor.history.run_history import UnreadableJournal
 from kreassign.executor.lease import LeaseHolder
 from kreassign.executor.maintenance.record import MaintenanceRecord
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue, ThrottleUses
-from kreassign.model import (
-    NO_LEADER,
-    AllowedOperations,
-    Broker,
-    LogDir,
-    OngoingReassignment,
-    Partition,
-    TopicPartition,
-)
+from kreassign.model import NO_LEADER, AllowedOperations, Broker, LogDir, OngoingReassignment, Partition, TopicPartition
 from kreassign.model.closures import REFUSES, Closure, closure_of
 from kreassign.model.cluster import listed_ids, named_brokers
 from kreassign.model.distributions import UNKNOWN, Recognised, cruise_control_topic

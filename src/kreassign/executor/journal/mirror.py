@@ -38,14 +38,7 @@ from urllib.parse import unquote
 
 from kreassign.clock import Clock
 from kreassign.errors import JournalDamaged, JournalTaken, MirrorUnavailable, machine_reason
-from kreassign.executor.journal.file import (
-    BEGINNING,
-    VERSION,
-    Position,
-    Row,
-    chained,
-    decompressed,
-)
+from kreassign.executor.journal.file import BEGINNING, VERSION, Position, Row, chained, decompressed
 from kreassign.executor.journal.folder import (
     cluster_folder,
     journal_path,

@@ -24,14 +24,7 @@ from kreassign.planner.goals import DISK, Goal
 from kreassign.planner.problem.holds import Hold, first_names, held_sentences
 from kreassign.planner.problem.problem import Budget, Problem, RackRule
 from kreassign.planner.search.compiled import kernels, loops
-from kreassign.planner.search.compiled.kernels import (
-    NO_RANK,
-    REMOVED,
-    Encoding,
-    SlotsByBroker,
-    State,
-    slots_by_broker,
-)
+from kreassign.planner.search.compiled.kernels import NO_RANK, REMOVED, Encoding, SlotsByBroker, State, slots_by_broker
 from kreassign.planner.search.encoding import Search, crowding, may_stay_or_go, rack_limits, refresh, scales
 
 # Make room.

@@ -14,11 +14,7 @@ import numpy as np
 from kreassign.errors import Infeasible
 from kreassign.planner.arrays import BoolArray, FloatArray, IndexArray
 from kreassign.planner.problem.holds import Hold, first_names
-from kreassign.planner.problem.problem import (
-    Assignment,
-    Budget,
-    Problem,
-)
+from kreassign.planner.problem.problem import Assignment, Budget, Problem
 from kreassign.planner.search.compiled import kernels, loops
 from kreassign.planner.search.compiled.compiler import as_pays
 from kreassign.planner.search.compiled.kernels import FIXED, NO_RANK, REMOVED, UNPLACED, Encoding, State

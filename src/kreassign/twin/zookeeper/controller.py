@@ -19,12 +19,7 @@ from kreassign.twin.access import HostPort
 from kreassign.twin.controller.decision import Decision, Outcome, with_default_text
 from kreassign.twin.controller.leader_and_isr import ElectLeaders, LeadersElected, elect_leaders
 from kreassign.twin.controller.reassignments import AlterReassignments, ReassignmentsAltered
-from kreassign.twin.controller.topics import (
-    CreatePartitions,
-    CreateTopics,
-    TopicCreation,
-    created_partition,
-)
+from kreassign.twin.controller.topics import CreatePartitions, CreateTopics, TopicCreation, created_partition
 from kreassign.twin.core import KRaftController, TwinCore
 from kreassign.twin.metadata import (
     BrokerFenced,
