@@ -531,8 +531,8 @@ def _of_rounds(values: Floats, rounds: npt.NDArray[np.int64]) -> Floats:
 
 
 def _answers_of(history: History, rounds: npt.NDArray[np.int64]) -> History:
-    names = ("start", "end", "size")
-    return replace(history, **{name: _of_rounds(getattr(history, name), rounds) for name in names})
+    start, end, size = (_of_rounds(values, rounds) for values in (history.start, history.end, history.size))
+    return replace(history, start=start, end=end, size=size)
 
 
 def _read_later(history: History, share: Floats) -> History:

@@ -26,7 +26,8 @@ from kreassign.executor.events import (
 )
 from kreassign.executor.state import STATES, TRANSITIONS
 from kreassign.executor.state.attempts import LEAST_ATTEMPTS, PATIENCE_MS, Attempts
-from kreassign.executor.state.move import DOUBT_MS, RULES, MoveRecord, NextAction, conclude
+from kreassign.executor.state.move import MoveRecord, NextAction
+from kreassign.executor.state.move_rules import DOUBT_MS, RULES, conclude
 from kreassign.executor.state.phases import RunState
 from kreassign.executor.state.setting import OPEN, PROPAGATION_MS, READINGS, Conclusion, SettingEvent, SettingState
 from kreassign.executor.state.setting import RULES as RULES_OF_SETTINGS

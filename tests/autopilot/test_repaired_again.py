@@ -47,7 +47,7 @@ def test_a_disk_that_fills_long_after_its_repair_is_repaired_again() -> None:
     assert told.what == f"{FULL_3}: it was below its limits, and fills again"
 
 
-def test_a_disk_that_people_mended_is_repaired_when_it_fills_again() -> None:
+def test_a_disk_that_people_emptied_is_repaired_when_it_fills_again() -> None:
     """Its repair did not help; people move half of it away, and it is full before its growth is known again."""
 
     def world(now_s: float) -> Observation:

@@ -30,7 +30,8 @@ NO_ARGUMENT = {"empty", "half", "NUL"}
 
 TEXT = set(ODD) - NO_ARGUMENT
 ENDS = ("is not a properties file: it holds a malformed", "this is JSON, but not an object", "received []",
-        "there is no run ", "there are no tables in ",
+        "there is no run ", "there are no tables in ", "there is no folder ",
+        "--snapshot has no meaning for the plans of many clusters",
         "CREATE SCHEMA IF NOT EXISTS", "rules:", "it lacks the columns",
         "no twin takes orders at", "a plan is made from one of ", "_KREASSIGN_COMPLETE",
         "is not TOML", "not a text in UTF-8", "--update` writes one", "has a name that ends in .json",

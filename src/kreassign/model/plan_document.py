@@ -17,17 +17,7 @@ from dataclasses import dataclass, field
 
 from kreassign.errors import InputError, MalformedPlan
 from kreassign.model.cluster import TopicPartition, is_topic_name
-from kreassign.model.documents import (
-    Json,
-    OtherKindError,
-    conflict_in,
-    is_id,
-    kind_instead_of_json,
-    line_at,
-    other_kind,
-    places,
-    read_json,
-)
+from kreassign.model.documents import Json, OtherKindError, conflict_in, is_id, line_at, other_kind, places, read_json
 from kreassign.model.plan import ANY_LOG_DIR, PLAN_VERSION, PartitionAssignment, Plan
 from kreassign.model.proposals import ASK_AGAIN, Proposals, has_proposals, is_plain_answer, parse_proposals
 from kreassign.model.text import counted, shortened
@@ -107,8 +97,12 @@ def kind_of_no_plan(content: bytes, *, is_plan: bool = True) -> str | None:
         return f"it is an output of kafka-reassign-partitions; save the JSON below `{wanted}` alone, if that is meant"
     if (conflict := conflict_in(text)) is not None:
         return conflict
-    if (kind := kind_instead_of_json(text)) is not None:
-        return f"{kind}; {_MAKE_ONE if is_plan else 'it must be JSON'}"
+    try:
+        read_json(text)
+    except OtherKindError as error:
+        return f"{error}; {_MAKE_ONE if is_plan else 'it must be JSON'}"
+    except ValueError:
+        pass
     return _kind_beside_plans(text) if is_plan else None
 
 

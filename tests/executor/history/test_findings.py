@@ -182,7 +182,7 @@ def test_directories_with_the_same_figures_are_one_finding() -> None:
 def holding(**sizes_gb: float) -> ClusterReadings:
     """Brokers b0, b1, … that hold as much."""
     held = {int(name[1:]): round(size * GB) for name, size in sizes_gb.items()}
-    return ClusterReadings(tuple(held), (), held_bytes=held)
+    return ClusterReadings(tuple(held) or (0,), (part(0, 0),), held_bytes=held)
 
 
 @pytest.mark.parametrize(("readings", "seen"), [
@@ -227,7 +227,7 @@ def test_a_reassignment_without_copying_is_found_with_a_remedy(moving: Moving, w
 def test_a_progressing_reassignment_is_a_note_with_its_run() -> None:
     assert issues(moving=(stuck(copied_bytes=6),), measured_s=5.0) == []
     assert issues(moving=(stuck(copied_before=None),)) == []
-    told = notes(ClusterReadings((), (), moving=(stuck(run_id="run-1"), stuck())))
+    told = notes(ClusterReadings((), (part(0, 0, 1),), moving=(stuck(run_id="run-1"), stuck())))
     assert told == (
         "1 partition is being reassigned, by somebody else",
         "1 partition is being reassigned, by run run-1",
@@ -250,7 +250,7 @@ def test_a_left_throttle_is_found_with_the_command_that_removes_it() -> None:
 
 def test_one_cordoned_directory_of_several_is_a_note() -> None:
     cordoned = LogDir("/a", None, 9, 9, is_cordoned=True, replicas=())
-    told = notes(ClusterReadings((0,), (), log_dirs={0: (cordoned, log_dir("/b", 50))}))
+    told = notes(ClusterReadings((0,), (part(0, 0),), log_dirs={0: (cordoned, log_dir("/b", 50))}))
     assert told == ("log directory /a of broker 0 is cordoned: it takes no new replicas",)
 
 

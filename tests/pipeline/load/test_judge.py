@@ -59,7 +59,7 @@ def test_an_hour_adds_up_what_the_samples_in_it_say() -> None:
         "epoch": 0, "hour_ms": BEGIN_MS, "is_open": True,
         # Intervals of 10, 10, 20 and 10 minutes, each with a record a second; the first sample ends none.
         "seconds": 3000.0, "good_seconds": 3000.0, "squared_seconds": 3 * 600.0**2 + 1200.0**2,
-        "good_records": 3000, "rate_sum": 4_000_000, "turn_sum": 0, "new_records": 3000, "most_new_records": 1200,
+        "good_records": 3000, "rate_sum": 4_000_000, "reversal_sum": 0, "new_records": 3000, "most_new_records": 1200,
         # At both ends of these a size is known, and the same leader.
         "sized_records": 1200, "new_bytes": 120_000, "contradicted_count": 0,
         "mean_size_bytes": (1000 + 61_000 + 121_000 + 301_000) / 4,
@@ -71,7 +71,7 @@ def test_an_hour_adds_up_what_the_samples_in_it_say() -> None:
         "epoch": 0, "hour_ms": BEGIN_MS + HOUR_MS, "is_open": True,
         # The interval that began in the hour before ends in this one.
         "seconds": 1800.0, "good_seconds": 1800.0, "squared_seconds": 1200.0**2 + 600.0**2,
-        "good_records": 1800, "rate_sum": 2_000_000, "turn_sum": 0, "new_records": 1800, "most_new_records": 1200,
+        "good_records": 1800, "rate_sum": 2_000_000, "reversal_sum": 0, "new_records": 1800, "most_new_records": 1200,
         # Not those right after the change of leader.
         "sized_records": 600, "new_bytes": 60_000, "contradicted_count": 0,
         "mean_size_bytes": (421_000 + 481_000) / 2,
@@ -110,9 +110,9 @@ def test_a_rate_is_told_in_millionths_and_by_its_bin() -> None:
 def test_repeated_answers_show_in_rates_that_take_each_other_back() -> None:
     """Half of the answers are those of the round before: 0, 2, 0, 2 and 0 records a second in place of one."""
     (hour,) = hours([at(10 * number, 1200 * (number // 2)) for number in range(6)])
-    assert (hour["rate_sum"], hour["turn_sum"]) == (4_000_000, 6_000_000 - 1_500_000)
+    assert (hour["rate_sum"], hour["reversal_sum"]) == (4_000_000, 6_000_000 - 1_500_000)
     (steady_hour,) = hours(steady(0, 10, 20, 30, 40, 50))
-    assert steady_hour["turn_sum"] == 0
+    assert steady_hour["reversal_sum"] == 0
 
 
 def test_rates_weigh_records_of_each_interval_unless_sizes_are_rounded() -> None:

@@ -372,7 +372,12 @@ def _csv_rows(header: str, lines: Iterable[tuple[int, str]], cluster_id: str | N
         fields = _fields(line, delimiter)
         place = f"line {number}"
         if fields is None:
-            yield place, exporters.BadRow(place, f"has a field of more than {csv.field_size_limit()} characters", line)
+            yield (
+                place,
+                exporters.BadRow(
+                    place, f"has a field of more than {counted(csv.field_size_limit(), 'character')}", line
+                ),
+            )
         elif len(fields) != len(names):
             yield place, exporters.BadRow(place, f"has {counted(len(fields), 'field')} in place of {len(names)}", line)
         else:

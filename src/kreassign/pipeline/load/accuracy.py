@@ -232,7 +232,7 @@ def evidence(hours: LatestHours, is_by_log: Mask, is_less: Mask, is_compacted: M
     of_one = np.fmax(moved, _ratio(np.ones_like(moved), moved)) - 1
     of_one = hours.largest(np.where(is_sized & (hours["sample_count"] <= _FEW) & (of_one > _MUCH), of_one, 0.0))
     lengths = _ratio(sums["squared_seconds"] * intervals, (good_ms / 1000.0) ** 2) - 1
-    scatter = np.fmax(_squared_scatter(hours, by_hour), _squared_turns(hours, by_hour))
+    scatter = np.fmax(_squared_scatter(hours, by_hour), _squared_reversals(hours, by_hour))
     figures = {
         "meant_s": meant_s,
         "unknown": _bounded(1 - known_ms / 1000.0 / meant_s),
@@ -273,12 +273,12 @@ def _squared_scatter(hours: LatestHours, intervals: Floats) -> Floats:
     return _ratio(*(np.bincount(owner, np.nan_to_num(each), len(hours)).astype(np.float64) for each in (excess, seen)))
 
 
-def _squared_turns(hours: LatestHours, intervals: Floats) -> Floats:
+def _squared_reversals(hours: LatestHours, intervals: Floats) -> Floats:
     """j² of each partition by neighbouring rates that take each other back; NaN without three in any hour."""
-    turns = hours["turn_sum"] / MICRO
-    # The mean of an hour takes a part of its turns with it.
+    reversals = hours["reversal_sum"] / MICRO
+    # The mean of an hour takes a part of its reversals with it.
     seen = hours.sums(_ratio(np.fmax(intervals - 1, 0.0) * np.fmax(intervals - 2, 0.0), intervals))
-    return _ratio(2 * (hours.sums(turns) - 2 * np.sqrt(hours.sums(turns**2))), seen)
+    return _ratio(2 * (hours.sums(reversals) - 2 * np.sqrt(hours.sums(reversals**2))), seen)
 
 
 def _follow_a_gap(hours: LatestHours) -> Mask:

@@ -221,7 +221,7 @@ def hours(samples: Samples, rates: Rates, is_open: Mask, is_new: Mask) -> Hours 
         "squared_seconds": np.add.reduceat(np.nan_to_num(good_ms * good_ms), first) / 1_000_000.0,
         "good_records": _sums(good_records, first),
         "rate_sum": _sums(np.rint(rate * MICRO), first),
-        "turn_sum": _turns(weighed, first),
+        "reversal_sum": _reversals(weighed, first),
         "new_records": _sums(new_records, first),
         "most_new_records": np.maximum.reduceat(np.nan_to_num(new_records), first),
         "sized_records": _sums(rates.sized_records[places], first),
@@ -251,7 +251,7 @@ def _weights(records: Floats, bytes_: Floats, sizes: Floats, first: Ints) -> Flo
     return np.where(np.isfinite(found) & (hour * records >= _UNITS * unit), found, 1.0)
 
 
-def _turns(rate: Floats, first: Ints) -> Ints:
+def _reversals(rate: Floats, first: Ints) -> Ints:
     """How far the rates of each hour take each other back, in millionths: see `accuracy.py`."""
     lengths = np.diff(first, append=len(rate))
 
@@ -264,8 +264,8 @@ def _turns(rate: Floats, first: Ints) -> Ints:
         product = deviation * np.append(np.nan, deviation[:-1])
         product[first] = np.nan  # its neighbour is in another hour
         in_random_order = sums(~np.isnan(product)) * sums(deviation**2) / (count * (count - 1))
-        turns = np.rint(MICRO * (-sums(product) - in_random_order))
-    return np.nan_to_num(turns, posinf=0.0, neginf=0.0).astype(np.int64)
+        reversals = np.rint(MICRO * (-sums(product) - in_random_order))
+    return np.nan_to_num(reversals, posinf=0.0, neginf=0.0).astype(np.int64)
 
 
 def _sums(values: Floats | Mask, first: Ints) -> Ints:
@@ -323,7 +323,7 @@ def column(values: Floats | Ints | Mask | pa.Array | pa.ChunkedArray, kind: pa.D
 
 LISTS = ("rate_bins", "rate_counts")
 FIGURES = (
-    "hour_ms", "seconds", "good_seconds", "squared_seconds", "good_records", "rate_sum", "turn_sum", "new_records",
+    "hour_ms", "seconds", "good_seconds", "squared_seconds", "good_records", "rate_sum", "reversal_sum", "new_records",
     "sized_records", "new_bytes", "contradicted_count", "mean_size_bytes", "sample_count", "odd_count",
     "first_ms", "last_ms", "last_start_offset", "last_end_offset", "last_size_bytes",
 )  # fmt: skip
