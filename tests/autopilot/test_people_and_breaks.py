@@ -349,6 +349,23 @@ def test_copies_of_others_between_directories_hold_repairs(begins_h: float) -> N
     assert isinstance(watched.orders[-1], ResumeRun if begins_h == 1 else RunRepair)
 
 
+def test_a_silent_broker_ends_no_hold_for_copies_between_directories() -> None:
+    def world(now_s: float) -> Observation:
+        seen = cluster(0, LISTS, brokers=10)
+        if HOUR <= now_s < 1.5 * HOUR:
+            return with_copy_to_a_directory(seen)
+        silent = {broker: Unknown("timed out") for broker in seen.log_dirs}
+        return replace(seen, log_dirs=silent) if 1.5 * HOUR <= now_s < 3 * HOUR else seen
+
+    watched = Watched(f"{ACT}[care]\nquiet = '2m'\n", world, run_s=DAY)
+    watched.watch(2.9 * HOUR)
+    assert (watched.runs, HoldRun("run-0") in watched.orders, ResumeRun("run-0") in watched.orders) == (
+        [EMPTY_9], True, False,
+    )  # fmt: skip
+    watched.watch(30 * MINUTE)
+    assert watched.orders[-1] == ResumeRun("run-0")
+
+
 def test_a_repair_goes_on_when_the_brake_is_released_whatever_is_unread() -> None:
     """Its hold is by people then, and by others who move partitions after them."""
 
@@ -785,6 +802,21 @@ def test_a_silence_that_people_gave_a_repair_is_not_made_longer(by: str) -> None
     silence = watched.memory.findings[GONE_3].silence
     assert silence is not None
     assert (watched.memory.running, silence.until_ms) == (None, until_ms)
+
+
+def test_a_cancel_counts_after_a_silence_that_was_taken_back() -> None:
+    watched = Watched(ACT, outages((3, 0, DAY)), run_s=DAY)
+    watched.watch(70 * MINUTE)
+    for number, (at, until) in enumerate([(70, 310), (71, 71)], 1):
+        watched.note(Silenced(at * MINUTE * 1000, number, *GONE_3, until * MINUTE * 1000, "ann@host", "by mistake"))
+        watched.run = RunSeen(US)
+        watched.watch(MINUTE)
+    watched.run, watched.by = RunSeen(is_ending=True), "ann@host"
+    watched.result = Result.CANCELLED
+    watched.look()
+    silence = watched.memory.findings[GONE_3].silence
+    assert silence is not None
+    assert (watched.memory.running, silence.until_ms) == (None, round(watched.now_s * 1000) + DAY * 1000)
 
 
 def test_a_cancel_of_people_counts_after_a_silence_that_ended_nothing() -> None:

@@ -10,7 +10,7 @@ import pytest
 from kreassign.admin import AdminClient, client_settings
 from kreassign.autopilot.events import Name, Result
 from kreassign.autopilot.lifecycle import State
-from kreassign.autopilot.memory import Memory
+from kreassign.autopilot.memory import SOON_MS, Memory
 from kreassign.autopilot.policy import Kind
 from kreassign.executor.history.run_history import read_history
 from kreassign.executor.journal import find_journals
@@ -156,6 +156,7 @@ def copies(host: Host) -> bool:
 
 
 @pytest.mark.exhaustive
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("moment", [has_begun, copies])
 def test_a_host_that_loses_its_power_leaves_one_repair_and_no_throttle(
     start_cluster: Callable[[ClusterSpec], KafkaCluster],
@@ -173,7 +174,12 @@ def test_a_host_that_loses_its_power_leaves_one_repair_and_no_throttle(
     killed = next(host for host in hosts if moment(host))
     killed.kill()
     killed.start()
-    wait_until(lambda: any(is_done(host.memory) for host in hosts), timeout_s=PATIENCE_S, what="a repair that is done")
+    # Killed before its run had a journal, the repair is tried again five minutes later.
+    wait_until(
+        lambda: any(is_done(host.memory) for host in hosts),
+        timeout_s=PATIENCE_S + SOON_MS / 1000,
+        what="a repair that is done",
+    )
 
     acts = [one for host in hosts for one in host.memory.acts]
     assert [one.result for one in acts if one.result is not Result.NOT_BEGUN] == [Result.DONE]

@@ -30,7 +30,7 @@ from kreassign.autopilot.growth import GROWN_OVER_MS, NO_GROWTH, growths_of, use
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import MOST_REPLACED, OFTEN, OUTAGES_KEPT, UNBEGUN, Memory
 from kreassign.autopilot.observation import Observation, Unknown, last_copies
-from kreassign.autopilot.policy import Kind
+from kreassign.autopilot.policy import DiskFills, Kind
 from kreassign.autopilot.symptoms import (
     NEVER_S,
     Look,
@@ -247,6 +247,11 @@ CLOSED_BELOW = 0.03
 """A finding about a share goes back to the state before only when the share is so much below the limit."""
 
 
+def due_share(policy: DiskFills, state: State | None) -> float:
+    """Used share from which a disk is repaired: a little lower once its finding has a plan, or had a run."""
+    return policy.propose_share - (CLOSED_BELOW if state in {State.PROPOSED, State.SETTLING} else 0)
+
+
 def _disk_fills(look: Look) -> Iterator[Symptom]:
     policy = look.policy.disk_fills
     states = {one.name.subject: one.state for one in look.memory.open if one.name.kind is Kind.DISK_FILLS}
@@ -261,12 +266,10 @@ def _disk_fills(look: Look) -> Iterator[Symptom]:
             growth, free = growths[broker, one.path], use.total_bytes - use.used_bytes
             left_s = NEVER_S if growth is None else growth.hours_for(free) * 3600
             least = policy.tell_share - (CLOSED_BELOW if subject in states else 0)
-            is_planned = states.get(subject) in {State.PROPOSED, State.SETTLING}
-            due_share = policy.propose_share - (CLOSED_BELOW if is_planned else 0)
             if share < least and left_s > policy.tell_within:
                 continue
             is_urgent = share >= policy.urgent_share or left_s <= policy.urgent_within
-            is_due = share >= due_share or is_urgent
+            is_due = share >= due_share(policy, states.get(subject)) or is_urgent
             steady = "its growth is not known" if growth is None else "and does not grow"
             soon = steady if growth is None or left_s == NEVER_S else growth.text_for(free)
             seen = f"it is {share:.0%} full, {soon}"

@@ -161,7 +161,7 @@ def hold_of(look: Look, act: Act) -> ClosedGate | None:
     before, closed = act.held, [ClosedGate(gate, why) for gate, why in reasons.items() if why is not None]
     if closed or before is None or before.gate in WITHOUT_LOOK:
         return next(iter(closed), None)
-    if now.unread(with_sizes=False):
+    if now.unread(with_sizes=before.gate == "others"):  # log directories show copies of others, too
         return before
     why = others_lately(look) if before.gate == "others" else returned_lately(look)
     return None if why is None else ClosedGate(before.gate, why)

@@ -566,7 +566,8 @@ def _silenced(memory: Memory, event: events.Silenced) -> Memory:
 
 def rests_since(finding: Finding, act: Act) -> bool:
     """True if a finding was silenced since its repair began, by people or for their sake: that is for how long."""
-    return finding.silence is not None and finding.silence.at_ms >= act.begun_ms
+    silence = finding.silence
+    return silence is not None and silence.at_ms >= act.begun_ms and silence.until_ms > silence.at_ms
 
 
 def _resting(finding: Finding, silence: events.Silenced) -> Finding:

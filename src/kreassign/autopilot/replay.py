@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from kreassign.autopilot import events
 from kreassign.autopilot.core import PlanRepair, RunRepair, symptoms, tick
+from kreassign.autopilot.detectors import due_share
 from kreassign.autopilot.events import Event, Name, Planned, Rehearsed, Result
 from kreassign.autopilot.gates import Case, closed_gates
 from kreassign.autopilot.lifecycle import State
@@ -127,7 +128,7 @@ def replay(journal: Sequence[Event], policy: Policy) -> Replayed:
             world = remember(world, event)
             if isinstance(event, FACTS):
                 play.note(event)
-        shown = {one.name: _symptom(one, world, policy) for one in world.open}
+        shown = {one.name: _symptom(one, world, policy, play.memory.findings.get(one.name)) for one in world.open}
         play.look(_look(at_ms), partial(_planned, costs, at_ms), shown)
     played = play.played(journal[0].at_ms, journal[-1].at_ms)
     acts = (one if one.name in costs else one._replace(copied_bytes=None) for one in played.acts)
@@ -145,10 +146,11 @@ def _look(at_ms: int) -> Observation:
     return Observation(at_ms, "", Known(()), Known(()), {}, moves, Known(()), Known({}), Absent(), Absent())
 
 
-def _symptom(finding: Finding, world: Memory, policy: Policy) -> Symptom:
+def _symptom(finding: Finding, world: Memory, policy: Policy, played: Finding | None) -> Symptom:
     kind, subject = finding.name
     lasting = patience_with(finding.name, policy)
-    if (kind is Kind.DISK_FILLS and _share(finding, world) < policy.disk_fills.propose_share) or (
+    state = None if played is None else played.state
+    if (kind is Kind.DISK_FILLS and _share(finding, world) < due_share(policy.disk_fills, state)) or (
         kind is Kind.NEW_BROKER and subject in {f"broker {one}" for one in world.drained}
     ):
         lasting = lasting._replace(propose_s=NEVER_S)
