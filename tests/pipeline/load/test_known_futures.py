@@ -132,6 +132,23 @@ def test_unmeasured_days_after_a_step_are_at_the_new_level() -> None:
     assert fit(days).level == pytest.approx([400])
 
 
+@pytest.mark.parametrize("last", [0.0, 50.0])
+@pytest.mark.parametrize("measured", [1, 2])
+def test_one_odd_day_of_the_few_measured_decides_no_level(last: float, measured: int) -> None:
+    days = np.full((1, 35), 5.0)
+    days[0, 0], days[0, measured:7] = last, np.nan
+    found = fit(days)
+    assert found.has_jumped.all()
+    assert (*found.level, *found.plain_level) == pytest.approx((5, last))
+
+
+def test_a_level_of_two_measured_days_leaves_the_one_before_possible() -> None:
+    days = np.full((1, 35), 5.0)
+    days[0, :2], days[0, 2:7] = 50.0, np.nan
+    found = fit(days)
+    assert (*found.level, *found.plain_level) == pytest.approx((50, (2 * 50 + 5 * 5) / 7))
+
+
 def test_a_day_that_is_at_a_new_level_already_is_not_lifted_to_it() -> None:
     """Writes began within the sixth day from the last; the fifth was not measured."""
     days = np.concatenate([[38.2, 38.1, 39.4, 38.8, np.nan, 24.0], np.zeros(22)])[None, :]

@@ -5,7 +5,8 @@ days hold the same hours and weekdays, wherever the week begins.
 
     usual     ln of the median of the same weekday in the three weeks before, of at least two
     level     mean of the last seven days; an unmeasured day is replaced by the usual one at the level of the others, or
-              by the same weekday of the week before, as much higher or lower as the others are, but no odd one. Where
+              by the same weekday of the week before, as much higher or lower as the others are, but no odd one; as it
+              was where only one other was measured, or two that differ. Where
               the last two to six days are all above, or all below, what was usual by far more than the days before
               them, there is a *new level*: the older days are lifted to it. A day of those before that is odd in the
               same way is replaced by the usual one. So a rate that has been 0 for two days is at 0, unless that is
@@ -194,12 +195,12 @@ def _settled(rates: Floats, week: Floats) -> tuple[Floats, Floats, Floats, Mask]
     usual, of_week = _usual(logs), _of_days(logs, 0)
     measured = of_week - usual
     # A day of this week that was not measured is at the level of the others, not at that of the week before.
-    is_unknown, ahead = np.isnan(of_week), _ranked_median(of_week - _of_days(logs, 1))[:, None]
-    older = week * np.exp(np.where(np.isnan(ahead), 0.0, ahead))
+    is_unknown, unscaled = np.isnan(of_week), week
+    older = week * np.exp(np.nan_to_num(_agreed(of_week - _of_days(logs, 1))))
     level = np.exp(_ranked_median(of_week))[:, None]
     has_some = np.count_nonzero(~is_unknown, axis=1)[:, None] >= _LEAST_BESIDE
     older = np.where(has_some, np.clip(older, level / _ODD_DAY, level * _ODD_DAY), older)
-    as_others = np.exp(usual + _ranked_median(measured)[:, None])
+    as_others = np.exp(usual + _agreed(measured))
     week = np.where(is_unknown, np.where(np.isnan(as_others), older, as_others), week)
     of_week = _logs(np.maximum(week, nothing))
     apart = of_week - usual
@@ -215,6 +216,10 @@ def _settled(rates: Floats, week: Floats) -> tuple[Floats, Floats, Floats, Mask]
     settled = np.where(is_odd, as_usual, week)
     plain = np.where(is_odd & ~np.logical_and.accumulate(is_odd, axis=1), as_usual, week)
     plain[:, 1:] = np.where(has_jumped[:, None], settled * np.exp(away[:, :1]), plain)[:, 1:]
+    # Where all measured days are at a new level, it may have begun with them: days before may be at the level before.
+    is_new = ~has_jumped & ((np.fmin.reduce(measured, axis=1) > _STEP) | (np.fmax.reduce(measured, axis=1) < -_STEP))
+    is_before = np.logical_and.accumulate(is_unknown[:, ::-1], axis=1)[:, ::-1]
+    plain = np.where(is_new[:, None] & is_before, unscaled, plain)
     for days in range(_LATEST, DAYS_A_WEEK):
         latest, before = measured[:, :days], measured[:, days:]
         (low, high), (low_before, high_before) = (
@@ -228,11 +233,19 @@ def _settled(rates: Floats, week: Floats) -> tuple[Floats, Floats, Floats, Mask]
         raised = np.clip(raised, (low - _STEP)[:, None], (high + _STEP)[:, None])
         raised[:, :days] = np.where(is_unknown, level, apart)[:, :days]
         lifted = np.where(np.isnan(usual), week, np.exp(usual + raised))
-        settled, plain = np.where(is_step, lifted, settled), np.where(is_step, week, plain)
+        settled, plain = np.where(is_step, lifted, settled), np.where(is_step, unscaled, plain)
         has_jumped &= ~is_step[:, 0]
     # What was usual may have differed a little from the median.
     settled, plain = (np.where(each < 10 * nothing, 0.0, each) for each in (settled, plain))
     return week, settled, plain, has_jumped
+
+
+def _agreed(apart: Floats) -> Floats:
+    """Median of each row, as a column; NaN where one odd day would decide it: one day, or two that differ."""
+    count = np.count_nonzero(~np.isnan(apart), axis=1)
+    width = np.fmax.reduce(apart, axis=1) - np.fmin.reduce(apart, axis=1)
+    agree = (count >= _LEAST_BESIDE) | ((count == _LEAST_BESIDE - 1) & (width <= _STEP))
+    return np.where(agree, _ranked_median(apart), np.nan)[:, None]
 
 
 def _odd(of_week: Floats, usual: Floats, nothing: Floats) -> tuple[Floats, Floats, Mask]:
