@@ -272,6 +272,14 @@ def test_a_wrong_clock_shows_in_rounds_that_are_hours_apart() -> None:
     assert scatter(stamped) == pytest.approx(0.1, rel=0.1)
 
 
+def test_hours_without_reversals_leave_the_scatter_to_the_others() -> None:
+    """Hours of earlier versions have none."""
+    now = [rounds(number, 3600, 3600, 10) | {"reversal_sum": 2_000_000} for number in range(0, 24, 2)]
+    before = [rounds(-number, 3600, 3600, 10) for number in range(2, 100, 2)]
+    assert scatter(before + now) == pytest.approx(scatter(now))
+    assert scatter(now) > 0
+
+
 def kept_half_a_day(share: float, *, is_compacted: bool | None = None, **sizes: int) -> Row:
     """Load of a log with half a day of records, which holds this share of their bytes; `sizes` at `h0`, `h1`, …"""
     records = round(RATE * 3600)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -62,6 +63,12 @@ def test_rows_of_every_table_come_and_go_by_a_rule(table: schemas.Table) -> None
     }
     assert rules.keys() == LIFECYCLES.keys()
     assert rules[table.lifecycle]
+
+
+def test_hours_of_an_earlier_version_get_the_new_column(tmp_path: Path) -> None:
+    columns = tuple(column for column in schemas.LOAD_HOURS.columns if column.name != "reversal_sum")
+    log_to_write(tmp_path, replace(schemas.LOAD_HOURS, columns=columns))
+    assert "reversal_sum" in pa.schema(log_to_write(tmp_path, schemas.LOAD_HOURS).delta.schema().to_arrow()).names
 
 
 def test_no_two_tables_share_a_name() -> None:

@@ -277,7 +277,8 @@ def _squared_reversals(hours: LatestHours, intervals: Floats) -> Floats:
     """j² of each partition by neighbouring rates that take each other back; NaN without three in any hour."""
     reversals = hours["reversal_sum"] / MICRO
     # The mean of an hour takes a part of its reversals with it.
-    seen = hours.sums(_ratio(np.fmax(intervals - 1, 0.0) * np.fmax(intervals - 2, 0.0), intervals))
+    of_hour = _ratio(np.fmax(intervals - 1, 0.0) * np.fmax(intervals - 2, 0.0), intervals)
+    seen = hours.sums(np.where(np.isnan(reversals), 0.0, of_hour))
     return _ratio(2 * (hours.sums(reversals) - 2 * np.sqrt(hours.sums(reversals**2))), seen)
 
 
