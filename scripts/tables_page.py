@@ -40,9 +40,10 @@ LIFECYCLES = {
     "dated": "Files of a date become one with `kreassign compact`, and dates before its `--keep-days` go.",
     "a part per run": "A run that is audited again replaces its rows; `kreassign compact` drops runs that ended before "
     "its `--keep-days`.",
-    "a part per reading": "A label that is read again replaces its rows; `kreassign compact` drops labels that were "
-    "read before its `--keep-days`.",
-    "replaced by audits": "Each audit replaces it.",
+    "a part per reading": "A label that is read again replaces its rows; `kreassign compact` drops labels whose "
+    "topics were all read again before its `--keep-days`.",
+    "replaced by audits": "Each audit replaces it, by the runs that are still in `runs` or the two readings "
+    "that it compares.",
     "replaced by loads": "Each load replaces it; `kreassign compact` deletes older ones after 7 days.",
     MERGED_BY_LOADS: "Each load adds a file; loads merge them when there are more than 24 small ones.",
 }

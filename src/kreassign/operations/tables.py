@@ -5,10 +5,12 @@ Showing the load needs no Spark, and changes nothing.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +150,8 @@ def _watched(session: Any, watch: Callable[[str], None] | None) -> Iterator[Call
 def compact_tables(data: Path | str, keep_days: float | None = None) -> Iterator[Compacted]:
     """Merge small files, delete what is older than `keep_days` and files that are in no use; tables that changed.
 
-    Older are dates, runs that ended before, and readings of records. Raises DataError if there are no tables.
+    Older are dates, runs that ended before, and readings of records whose topics were read again before. Raises
+    DataError if there are no tables.
     """
     tables = [table for table in ALL_TABLES if has_table(data, table)]
     if not tables:
@@ -156,33 +159,57 @@ def compact_tables(data: Path | str, keep_days: float | None = None) -> Iterator
     now_ms = SYSTEM_CLOCK.now_ms()
     oldest_ms = now_ms - round((keep_days or 0) * DAY_MS)
     repaired = {table: repair(data, table) for table in tables}
-    outdated = {} if keep_days is None else _outdated(data, oldest_ms)
-    # What says how old parts are goes last, so that a kill leaves no part of unknown age.
-    for table in sorted(tables, key=_PART_AGES.__contains__):
+    outdated: dict[str, set[str]] = {}
+    for table in sorted(tables, key=_deleted_last):
         missing = repaired[table]
         expired = 0 if keep_days is None else expire(data, table, schemas.date_of(oldest_ms))
-        if table.partition_by is not None:
-            expired += expire_parts(data, table, outdated.get(table.partition_by.name, ()))
+        part = None if table.partition_by is None else table.partition_by.name
+        if keep_days is not None and part in _PART_AGES:
+            ages, outdated_parts = _PART_AGES[part]
+            if part not in outdated:
+                outdated[part] = outdated_parts(data, oldest_ms) if stored_rows(data, [ages]) else set()
+            expired += expire_parts(data, table, outdated[part])
         merged = compact(data, table)
         vacuumed = vacuum(data, table, now_ms)
         if missing or expired or merged or vacuumed:
             yield Compacted(table.name, merged, expired, missing, vacuumed)
 
 
-_PART_AGES = {schemas.RUNS: ("run_id", "ended_ms"), schemas.AUDITED_PARTITIONS: ("label", "taken_ms")}
-"""Tables that say when a run or a reading was: the columns of its name and of its time."""
+def _outdated_runs(data: Path | str, oldest_ms: int) -> set[str]:
+    """Runs that ended before. A run that has not ended stays."""
+    ended = read_table(data, schemas.RUNS, columns=["run_id", "ended_ms"]).to_pylist()
+    return {run["run_id"] for run in ended if run["ended_ms"] is not None and run["ended_ms"] < oldest_ms}
 
 
-def _outdated(data: Path | str, oldest_ms: int) -> dict[str, set[str]]:
-    """Runs and readings that are older, by the partition column of their tables. A run that has not ended stays."""
-    found: dict[str, set[str]] = {}
-    for table, (name, time) in _PART_AGES.items():
-        if table.partition_by is None or not stored_rows(data, [table]):
-            continue
-        rows = read_table(data, table, columns=[name, time]).to_pylist()
-        younger = {row[name] for row in rows if row[time] is None or row[time] >= oldest_ms}
-        found[table.partition_by.name] = {row[name] for row in rows} - younger
-    return found
+def _outdated_readings(data: Path | str, oldest_ms: int) -> set[str]:
+    """Readings of which every topic was read again before. Until then one is still to be compared with the next."""
+    rows = read_table(data, schemas.AUDITED_PARTITIONS, columns=["topic", "label", "taken_ms"])
+    readings: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    for each in rows.group_by(["topic", "label"]).aggregate([("taken_ms", "max")]).to_pylist():
+        readings[each["topic"]].append((each["taken_ms_max"], each["label"]))
+    kept = {
+        label
+        for of_topic in readings.values()
+        for (_, label), (next_ms, _) in pairwise([*sorted(of_topic), (oldest_ms, "")])
+        if next_ms >= oldest_ms
+    }
+    return {label for of_topic in readings.values() for _, label in of_topic} - kept
+
+
+_PART_AGES = {
+    "run": (schemas.RUNS, _outdated_runs),
+    "reading": (schemas.AUDITED_PARTITIONS, _outdated_readings),
+}
+"""By partition column: the table that says when its parts were, and which parts are older than a time."""
+
+
+def _deleted_last(table: schemas.Table) -> tuple[bool, bool]:
+    """Dated tables first, so that a damaged table of runs keeps none of them.
+
+    What says how old parts are goes last, so that a kill leaves no part of unknown age.
+    """
+    is_parted = table.partition_by is not None and table.partition_by.name in _PART_AGES
+    return is_parted, any(table is ages for ages, _ in _PART_AGES.values())
 
 
 # The tables for other catalogs: statements of SQL, and sources of dbt.

@@ -315,7 +315,7 @@ def compare_readings(spark: SparkSession, data_dir: DataDir, before: str, after:
         if label not in labels:
             raise DataError(
                 f"there is no reading {label!r}, only {', '.join(sorted(labels))}; make it with "
-                f"`kreassign audit records --label {label}`"
+                f"`kreassign audit records --label {label}`; a reading made now shows only the present"
             )
     with data_audit(partitions, read_table(spark, data_dir, RECORD_DIGESTS), before, after) as found:
         write_table(found, data_dir, DATA_AUDIT)

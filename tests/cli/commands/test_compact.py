@@ -61,15 +61,20 @@ def test_files_of_a_date_become_one_and_old_dates_go_only_when_asked(tmp_path: P
     assert compacted(tmp_path, "--keep-days", "30") == []
 
 
+def write_reading(data: Path, label: str, taken_ms: int, topics: str) -> None:
+    write_rows(data, RECORD_DIGESTS, [row(RECORD_DIGESTS, label=label)], file_stem=label)
+    rows = [row(AUDITED_PARTITIONS, label=label, taken_ms=taken_ms, topic=topic) for topic in topics]
+    write_rows(data, AUDITED_PARTITIONS, rows, file_stem=label)
+
+
 def test_old_runs_and_readings_go_with_all_their_rows(tmp_path: Path) -> None:
     now_ms = time.time_ns() // 1_000_000
     ended = {"old's": now_ms - 31 * DAY_MS, "young": now_ms - 29 * DAY_MS, "running": None}
     for run_id, ended_ms in ended.items():
         write_rows(tmp_path, RUN_CALLS, [row(RUN_CALLS, run_id=run_id)], file_stem=run_id)
         write_rows(tmp_path, RUNS, [row(RUNS, run_id=run_id, ended_ms=ended_ms)], file_stem=run_id)
-        write_rows(tmp_path, RECORD_DIGESTS, [row(RECORD_DIGESTS, label=run_id)], file_stem=run_id)
-        taken = {"label": run_id, "taken_ms": ended_ms or now_ms}
-        write_rows(tmp_path, AUDITED_PARTITIONS, [row(AUDITED_PARTITIONS, **taken)], file_stem=run_id)
+    for label, days in {"old's": 40, "young": 31, "running": 0}.items():
+        write_reading(tmp_path, label, now_ms - days * DAY_MS, "ab")
     assert compacted(tmp_path) == []
     assert sorted(compacted(tmp_path, "--keep-days", "30")) == [
         f"{table}: 0 files merged, 1 expired, 0 deleted"
@@ -78,6 +83,25 @@ def test_old_runs_and_readings_go_with_all_their_rows(tmp_path: Path) -> None:
     for table, name in ((RUN_CALLS, "run_id"), (RUNS, "run_id"), (RECORD_DIGESTS, "label")):
         assert sorted(each[name] for each in read_rows(tmp_path, table)) == ["running", "young"]
     assert compacted(tmp_path, "--keep-days", "30") == []
+
+
+def test_a_reading_stays_until_its_topics_were_read_again_so_long_ago(tmp_path: Path) -> None:
+    now_ms = time.time_ns() // 1_000_000
+    readings = {"before": (99, "ab"), "a again": (50, "a"), "other": (45, "c"), "b again": (29, "b"), "c": (31, "c")}
+    for label, (days, topics) in readings.items():
+        write_reading(tmp_path, label, now_ms - days * DAY_MS, topics)
+    compacted(tmp_path, "--keep-days", "30")
+    assert {each["label"] for each in read_rows(tmp_path, RECORD_DIGESTS)} == readings.keys() - {"other"}
+
+
+def test_runs_that_cannot_be_read_keep_no_old_dates(tmp_path: Path) -> None:
+    write_rows(tmp_path, METRICS, [METRIC | {"taken_ms": DAY_MS}], file_stem="old")
+    write_rows(tmp_path, RUNS, [row(RUNS, run_id="r", ended_ms=DAY_MS)], file_stem="r")
+    (file,) = (tmp_path / "runs").rglob("*.parquet")
+    file.write_bytes(file.read_bytes()[:-9])
+    result = CliRunner().invoke(kreassign, ["compact", "--data", str(tmp_path), "--keep-days", "30"])
+    assert (result.exit_code, file.name in result.stderr) == (6, True)
+    assert open_log(tmp_path, METRICS).files() == []
 
 
 def test_a_folder_without_tables_is_refused(tmp_path: Path) -> None:
