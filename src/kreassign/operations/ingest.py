@@ -497,7 +497,8 @@ def _content(file: Path) -> bytes:
         content = b"" if is_larger else opened.read(_MOST_BYTES + 1)
     if is_larger or len(content) > _MOST_BYTES:
         raise InputError(
-            f"it has more than {_MOST_BYTES >> 20} MiB; split it (`split -C 256m` for a page, or query shorter times)"
+            f"it has more than {_MOST_BYTES >> 20} MiB; query shorter times, or split a page (`split -C 256m`); give "
+            "the pieces of one without times its time (`touch -r PAGE PIECE…`), and import all in one command"
         )
     return content
 
