@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from decimal import Decimal
+from io import BytesIO
 
 import pytest
 
@@ -23,7 +24,7 @@ WHOLE = GOOD | {"cluster_id": "c", "topic_id": None, "leader": -1, "size_bytes":
 def rows(text: str | bytes, cluster: str | None = "c") -> tuple[list[Row], list[str]]:
     """The good rows, and what is wrong with the others."""
     content = text if isinstance(text, bytes) else text.encode()
-    found = [row for _, row in text_rows(content.splitlines(keepends=True), cluster)]
+    found = [row for _, row in text_rows(BytesIO(content), cluster)]
     good = [row for row in found if not isinstance(row, BadRow)]
     return good, [str(row) for row in found if isinstance(row, BadRow)]
 
@@ -90,7 +91,8 @@ def test_json_lines_may_name_their_cluster() -> None:
     (f"{MS},,0,10,100,5000,3,x", "topic is missing"),
     (f"{MS},orders,0,10,,5000,3,x", "end_offset is missing"),
     (f"{MS},orders", "has 2 fields in place of 8"),
-    (f"{MS},{'x' * 140_000},0,10,100,5000,3,x", "has a field of more than 131072 characters"),
+    (f"{MS},ord\rers,0,10,100,5000,3,x", "has a line end in a field"),
+    (f"{MS},{'x' * 140_000},0,10,100,5000,3,x", "has a field of more than 131,072 characters"),
     (HEADER, "taken_ms is not milliseconds since the epoch, " + WHOLE_64),
     (f"{MS},orders,0,10,many,5000,3,x", "end_offset is not " + WHOLE_64),
     *((f"{MS},orders,0,10,{odd},5000,3,x", "end_offset is not " + WHOLE_64)

@@ -372,12 +372,12 @@ def _csv_rows(header: str, lines: Iterable[tuple[int, str]], cluster_id: str | N
         fields = _fields(line, delimiter)
         place = f"line {number}"
         if fields is None:
-            yield (
-                place,
-                exporters.BadRow(
-                    place, f"has a field of more than {counted(csv.field_size_limit(), 'character')}", line
-                ),
+            most = csv.field_size_limit()
+            is_long = len(line) > most
+            reason = (
+                f"has a field of more than {counted(most, 'character')}" if is_long else "has a line end in a field"
             )
+            yield place, exporters.BadRow(place, reason, line)
         elif len(fields) != len(names):
             yield place, exporters.BadRow(place, f"has {counted(len(fields), 'field')} in place of {len(names)}", line)
         else:
