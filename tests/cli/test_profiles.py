@@ -220,7 +220,7 @@ def test_a_configuration_that_cannot_be_read_as_a_file_is_refused(config: Path, 
     refused = invoke("status")
     why = "is a link to moved.toml, which is not there" if is_link else "is a directory"
     assert (refused.exit_code, f"{config} {why}" in refused.stderr) == (2, True)
-    assert invoke("status", "--help").exit_code == 0
+    assert [invoke("status", each).exit_code for each in ("--help", "-h")] == [0, 0]
 
 
 def test_what_all_commands_share_are_options_that_there_are(config: Path) -> None:

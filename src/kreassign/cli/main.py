@@ -295,7 +295,7 @@ class LazyGroup(click.Group):
                 ctx.default_map = defaults_of(profile, name, command)
                 ctx.meta[IN_FORCE] = profile
         except InputError as error:
-            if "--help" not in rest:  # help needs no settings
+            if not {"--help", "-h"} & set(rest):  # help needs no settings
                 raise click.UsageError(str(error), ctx) from error
         return name, command, rest
 
