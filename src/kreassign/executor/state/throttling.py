@@ -17,7 +17,7 @@ from kreassign.executor.state.move import MoveRecord
 from kreassign.executor.state.phases import Names
 from kreassign.executor.state.run import Run
 from kreassign.executor.state.setting import Conclusion, SettingState
-from kreassign.executor.throttle_ledger import EVERY_REPLICA, ConfigKey, ConfigValue
+from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
 from kreassign.executor.throttle_rates import WORTH_A_CHANGE, adaptive_rate, demand, least_rate
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.text import MOST_TEXT_BYTES
@@ -193,15 +193,13 @@ class ListRoom:
 
 
 def list_room(run: Run) -> ListRoom:
-    """Room in the lists of the run, given what is in them now; a list that has `*` takes no entries."""
+    """Room in the lists of the run, given what is in them now; entries beside `*` are sent, too."""
     listed: dict[ConfigKey, set[str]] = {}
     for key, setting in run.throttle.settings.items() if run.control.rates.is_limited else ():
         if setting.found is not None and key.name in TOPIC_THROTTLES:
             ours = setting.pending.our_items if setting.is_open else frozenset()
             listed[key] = {*throttle_ledger.items(setting.found.value), *ours}
-    return ListRoom(
-        run.moves.records, {key: entries for key, entries in listed.items() if EVERY_REPLICA not in entries}
-    )
+    return ListRoom(run.moves.records, listed)
 
 
 # Changes by others: which settings to read again, and how to treat an unexpected value (`setting.py`).
