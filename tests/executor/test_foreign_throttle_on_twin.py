@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from kreassign.executor.events import (
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.history.run_history import fold
 from kreassign.executor.journal import Journal, post_request, read_events
+from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue, FoundThrottles
 from kreassign.model import Batch, ConfigEntry, ConfigResource
 from kreassign.model.run import RunHistory
 from kreassign.model.throttle import (
@@ -216,6 +218,19 @@ def test_a_run_goes_on_once_somebody_throttles_every_replica(rig: TwinRig, secon
     assert {one.split(":")[0] for one in told_of_throttle(found)} == {
         "someone else changed a throttle during the run, and it was left so"
     }
+
+
+@pytest.mark.parametrize("reaction", [Reaction.OFF, Reaction.WARN])
+def test_a_run_goes_on_once_somebody_removes_an_adopted_wildcard(rig: TwinRig, reaction: Reaction) -> None:
+    """Kafka refuses `*` in a list together with entries, also when both are appended at once."""
+    wildcard = (ConfigResource.topic("t"), FOLLOWER_THROTTLED_REPLICAS)
+    change(rig, *wildcard, "*")
+    rig.end_within(600)
+    rig.after(5, lambda: change(rig, *wildcard, None))
+    started = rig.prepared(AWAY, guards={GuardName.FOREIGN_THROTTLE: reaction}, pace=ONE_BY_ONE)
+    none, every = (ConfigValue(ConfigKey(*wildcard), value) for value in (None, "*"))
+    found = rig.run(replace(started, found=FoundThrottles.REMOVE, originals=(none,), adopted=(every,)))
+    assert (found.state, found.throttle_residue, rig.throttles) == ("done", (), {})
 
 
 @pytest.mark.parametrize(("resource", "name", "value"), [

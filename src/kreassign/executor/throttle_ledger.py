@@ -255,6 +255,8 @@ def _to_ours(override: ConfigOverride) -> ConfigChange | None:
     if not override.is_list:
         return _assign(override.key, override.value)
     entries = items(override.value) - items(override.before)
+    if EVERY_REPLICA in entries:  # an adopted `*`, which Kafka refuses together with entries
+        entries = frozenset({EVERY_REPLICA})
     return ConfigChange.append(override.key.name, ",".join(sorted(entries))) if entries else None
 
 
