@@ -208,6 +208,15 @@ def test_the_word_of_the_controller_counts_for_brokers_that_are_down() -> None:
     assert run.problems[-1] == "over, from 00:00:03 to 00:00:03 UTC: no"
 
 
+def test_a_rate_as_before_the_run_is_restored_while_its_broker_is_down() -> None:
+    as_needed = ConfigsRead(1_000, (ConfigValue(LEADER_0, str(RATE)), *with_before(RATES[1:]), *with_before(LISTS)))
+    run = Played(begun(), as_needed).go("wait").go("read", AT_PLACE)
+    assert run.pending == ALL
+    run.on(ConfigsRead(run.now, with_our_values(OVERRIDES[1:]), down=(0,)))
+    assert run.decided == "restore leader 1, follower 2, follower 3, both lists"
+    assert run.pending == "leader 1, follower 2, follower 3, both lists"
+
+
 def test_restore_reads_again_before_it_writes_again() -> None:
     run = Played(*WRITTEN_BACK, ThrottleRestored(10_000))
     run.on(ConfigsRead(11_000, (*with_our_values(OVERRIDES[:1]), *with_before(OVERRIDES[1:]))))

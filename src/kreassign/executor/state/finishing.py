@@ -120,8 +120,12 @@ def _take_in(run: Run, how: phases.RestoreProgress, event: events.ConfigsRead) -
     for setting in throttle.open:
         present = values.get(setting.key)
         if present is None:
-            # Settings of a broker that is down cannot be read, but the controller may take them.
+            # Settings of a broker that is down cannot be read, but the controller may take them, or has them already.
             is_written = setting.key.broker in event.down
+            is_there = not setting.pending.is_open and setting.doubt is None
+            if is_written and is_there and not throttle.may_change_later(event.at_ms):
+                throttle.apply(SettingEvent.CONTROLLER_TOOK, (setting,))
+                continue
         else:
             is_written = _conclude_setting(run, how, event, setting, present) is Conclusion.WRITE
         if is_written:

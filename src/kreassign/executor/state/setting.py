@@ -45,7 +45,7 @@ class SettingState(StrEnum):
     THEIRS = "theirs"  # others certainly set another value, which is kept
     LEFT = "left"  # a rate that others had before the run: their moves go on under it
     GONE = "gone"  # its topic was deleted or created again
-    CARRIED = "carried"  # its broker was down, and a controller took the old value
+    CARRIED = "carried"  # its broker was down, and a controller took, or has, the old value
     FORGOTTEN = "forgotten"  # its broker is lost for good
 
 
@@ -68,7 +68,7 @@ class SettingEvent(StrEnum):
     FOREIGN = "a value of others is certain"
     LEAVE = "moves of others go on that had it before"
     TOPIC_GONE = "its topic is gone"
-    CONTROLLER_TOOK = "a controller takes the old value for a broker that is down"
+    CONTROLLER_TOOK = "a controller takes, or has, the old value of a broker that is down"
     FORGET = "its broker is given up, or the cluster does not know it"
 
 
