@@ -23,6 +23,7 @@ from kreassign.operations.rollback import (
     plan_rollback,
     preview_rollback,
     preview_rollback_run,
+    rollback_sentences,
     start_rollback,
 )
 from kreassign.operations.run import RunContext
@@ -179,6 +180,17 @@ def test_a_list_that_others_put_back_in_their_order_is_left(rig: TwinRig) -> Non
     back = plan_rollback(rig.client, done)
     assert back.skipped == ("t-0: its replicas are [1, 0], changed since by somebody else; look at it",)
     assert [entry.topic_partition for entry in back.plan.assignments] == [tp(1)]
+
+
+def test_a_partition_that_others_moved_is_not_said_to_be_back(rig: TwinRig) -> None:
+    started = rig.prepared({0: (2, 1)}, throttle=None)
+    rig.client.alter_partition_reassignments({tp(0): (2, 1)}).raise_if_any()
+    rig.transport.sleep(60)
+    done = rig.run(started)
+    assert (done.state, rig.replicas[0]) == ("done", (2, 1))
+    (said,) = rollback_sentences(preview_rollback(rig.client, RollbackRequest("run-1"), RunContext(rig.state_dir)))
+    unmoved = "nothing moves back, for every partition that the run moved is where it was before"
+    assert said == f"rollback of run run-1: {unmoved}"
 
 
 def test_a_later_run_with_the_same_target_is_not_undone(rig: TwinRig) -> None:

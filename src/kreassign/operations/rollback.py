@@ -297,7 +297,8 @@ def rollback_sentences(found: Rollback, *, has_cost: bool = True) -> Iterator[st
     if found.undoes is not None:
         yield f"run {undone.run_id} was itself the rollback of run {found.undoes}: this moves everything forward again"
     if not len(plan.plan) and not plan.skipped and is_settled(undone):
-        yield f"rollback of run {undone.run_id}: nothing moves back, for every partition is where it was before the run"
+        unmoved = "nothing moves back, for every partition that the run moved is where it was before"
+        yield f"rollback of run {undone.run_id}: {unmoved}"
         return
     cost = f", {counted(plan.copy_count, 'copy', 'copies')}, {format_bytes(plan.copied_bytes)}" if has_cost else ""
     yield (

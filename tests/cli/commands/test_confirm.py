@@ -166,7 +166,7 @@ def test_a_rollback_shows_what_it_does_and_begins_only_if_somebody_agrees(termin
     code, shown = typed(terminal, "y\n", *command)
     assert (code, [run["state"] for run in terminal.runs]) == (0, ["done", "done"]), shown
     code, shown = typed(terminal, "", "rollback", done["run_id"])
-    nothing = "nothing moves back, for every partition is where it was before the run"
+    nothing = "nothing moves back, for every partition that the run moved is where it was before"
     assert (code, " ".join(shown.split())) == (0, f"rollback of run {done['run_id']}: {nothing}")
 
 
