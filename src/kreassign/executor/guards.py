@@ -343,6 +343,11 @@ class Verdict:
         """True for the same guard with a reaction that ends the run, where it held before."""
         return self.guard is earlier.guard and self.reaction in ENDS_RUN and earlier.reaction not in ENDS_RUN
 
+    def covers(self, later: Verdict) -> bool:
+        """True for the same guard, unless one holds single moves and the other all; an end of the run covers both."""
+        is_as_wide = self.is_partial is later.is_partial or self.reaction in ENDS_RUN
+        return self.guard is later.guard and is_as_wide
+
 
 Breach = tuple[str, str]
 """What was seen, and what to do."""

@@ -117,6 +117,19 @@ def test_unread_maintenance_holds_moves_that_a_cordon_did_not() -> None:
     assert run.decided == "record cordoned"
 
 
+def test_the_text_of_a_guard_says_how_much_it_holds_now() -> None:
+    unread = Health(LIVE, unread=(Unread(GuardName.CORDONED, "which brokers are in maintenance", "no answer"),))
+    closed = Health(LIVE, cordoned=(2,))
+    run = watched(UNTOUCHED, closed).settle()
+    for at_ms, health, seen_first, held in (
+        (40_000, unread, "which brokers are in maintenance", "nothing new is started meanwhile"),
+        (80_000, closed, "broker 2 shall get copies", "the others go on"),
+    ):
+        run.on(look(at_ms, MOVING), HealthObserved(at_ms, health)).settle()
+        (told,) = (one for one in run.problems if one.startswith("cordoned:"))
+        assert (seen_first in told, held in told) == (True, True), told
+
+
 HOLD, WARN = (Verdict(GuardName.DISK, one, "full", "make room") for one in (Reaction.HOLD, Reaction.WARN))
 BROKER = Verdict(GuardName.BROKER, Reaction.WARN, "gone", "start it")
 

@@ -256,19 +256,21 @@ def take_in_verdicts(run: Run, event: VerdictsRecorded) -> None:
     """Record the verdicts, and cancel the run if one of them demands it."""
     said = {verdict.guard for verdict in event.verdicts}
     open_before = [breach for breach in run.health.breaches if breach.until_ms is None]
-    for breach in open_before:
-        if breach.verdict.guard not in said:
-            breach.until_ms = event.at_ms
-        else:
-            # A second look may make a run end that held until then.
-            harsher = [verdict for verdict in event.verdicts if verdict.is_harsher_than(breach.verdict)]
-            breach.verdict = next(iter(harsher), breach.verdict)
     known = {breach.verdict.guard for breach in open_before}
+    for breach in open_before:
+        same = [verdict for verdict in event.verdicts if verdict.guard is breach.verdict.guard]
+        # A second look may make a run end that held until then.
+        breach.verdict = next((one for one in same if one.is_harsher_than(breach.verdict)), breach.verdict)
+        if not any(map(breach.verdict.covers, same)):
+            breach.until_ms = event.at_ms
+    still = [breach.verdict for breach in open_before if breach.until_ms is None]
     if guards.GuardName.FOREIGN_THROTTLE in said - known:
         for present in run.throttle.foreign:
             run.throttle.put(replace(run.throttle.of(present.key), told=present))
     run.health.breaches += [
-        GuardBreach(verdict, event.at_ms, event.at_ms) for verdict in event.verdicts if verdict.guard not in known
+        GuardBreach(verdict, event.at_ms, event.at_ms)
+        for verdict in event.verdicts
+        if not any(one.covers(verdict) for one in still)
     ]
     run.health.verdicts = event.verdicts
     demanded = {verdict.reaction for verdict in event.verdicts}
