@@ -490,6 +490,30 @@ def test_a_silent_broker_keeps_its_copy_from_being_cancelled_by_name(odd_rig: Od
     odd_rig.assert_nothing_left()
 
 
+def test_a_move_waits_for_a_silent_broker_to_say_where_its_copy_is(odd_rig: OddRig) -> None:
+    """Others have put the copy into another directory, to which it would be brought back."""
+    rig, away = odd_rig.rig, other(odd_rig.rig, 0, 1)
+    begun = started(rig, {0: ((3, 1), ("any", odd_rig.home[1] or ""))})
+    rig.client.alter_replica_log_dirs({TopicPartitionReplica(1, *tp(0)): away}).raise_if_any()
+    rig.transport.sleep(60)
+    until_ms = rig.transport.now_ms() + 20_000
+
+    def silent(real: Real, brokers: Iterable[int], **named: object) -> object:
+        outcome = real(brokers, **named)
+        if rig.transport.now_ms() >= until_ms or 1 not in outcome.ok:
+            return outcome
+        answered = {broker: dirs for broker, dirs in outcome.ok.items() if broker != 1}
+        return Batch(answered, {**outcome.failed, 1: Unreachable("no answer")})
+
+    odd_rig.odd.answer_always("describe_log_dirs", silent)
+    told: list[str] = []
+    rig.between_steps(10, lambda: told.extend(rig.runner.run.problems if rig.runner else ()))
+    found = rig.run(begun)
+    assert (found.state, rig.replicas[0], where(rig, 0)[1]) == ("failed", HOME[0], away)
+    assert (found.moves[0].problem or "").startswith("its copy on broker 1 was put into another directory since")
+    assert "t-0 is not started: broker 1 did not report the log directory of its copy" in told
+
+
 def test_a_list_that_others_moved_off_a_broker_that_is_down_ends_the_move(odd_rig: OddRig) -> None:
     """Broker 1 stays away, and deletes its copy if it is ever back."""
     rig = odd_rig.rig

@@ -56,6 +56,7 @@ from kreassign.model import (
     TopicPartitionReplica,
 )
 from kreassign.model.authorization import error_text
+from kreassign.model.cluster import named_brokers
 from kreassign.model.plan_facts import is_another
 from kreassign.model.replication_factor import FactorChanges, factor_changes, locks_out, lost_in_sync, required_in_sync
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
@@ -132,6 +133,7 @@ def read_moves(
     withheld = {
         **{name: _why_unsized(error) for name, error in new_sizes.unknown.items()},
         **_losing(waiting, found),
+        **_unplaced(waiting, found, silent),
         **({} if producers is None else _withheld(port, waiting, found, producers)),
     }
     return Answers(
@@ -191,6 +193,20 @@ def _losing(waiting: Iterable[PlannedMove], found: Mapping[TopicPartition, Parti
         for move in waiting
         if (name := move.topic_partition) in found and (loss := lost_in_sync(found[name], move.target)) is not None
     }
+
+
+def _unplaced(
+    waiting: Iterable[PlannedMove], found: Mapping[TopicPartition, Partition], silent: Collection[int]
+) -> dict[TopicPartition, str]:
+    """Why moves are not started while brokers that are up do not say where copies are: others may have moved them."""
+    why = {}
+    for move in waiting:
+        if (partition := found.get(move.topic_partition)) is None:
+            continue
+        there = {target.broker for target in move.log_dirs if target.before is not None}
+        if mute := there.intersection(partition.replicas, silent).difference(partition.offline):
+            why[move.topic_partition] = f"{named_brokers(sorted(mute))} did not report the log directory of its copy"
+    return why
 
 
 def _withheld(
