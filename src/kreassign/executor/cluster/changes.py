@@ -106,6 +106,7 @@ def change_configs(port: ClusterPort, controllers: ConfigPort | None, changes: C
     if not changes:
         return Changed()
     brokers = {resource: int(resource.name) for resource in changes if resource.type is ResourceType.BROKER}
+    outcome: Batch[ConfigResource, None] = Batch({}, {})
     try:
         live = live_of_two(port) if brokers else frozenset()
         reachable = {one: changes[one] for one in changes if one not in brokers or brokers[one] in live}
@@ -115,7 +116,7 @@ def change_configs(port: ClusterPort, controllers: ConfigPort | None, changes: C
         live = live_of_two(port) if _silent(outcome, brokers) else live
     except ClusterError as error:
         problem = f"throttle settings could not be changed: {error_text(error)}"
-        may_be_made = _is_unanswered(error)
+        may_be_made = any(map(_is_unanswered, (error, *outcome.failed.values())))
         return Changed((problem,), failed=tuple(changes), may_pass=not is_final(error), may_be_made=may_be_made)
     down = {one: broker for one, broker in brokers.items() if broker not in live}
     carried = _carry_to(controllers, {one: changes[one] for one in down})

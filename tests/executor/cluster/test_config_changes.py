@@ -1,0 +1,32 @@
+"""Outcomes of changes of settings, of which some have no answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from kreassign.errors import OutcomeUnknown
+from kreassign.executor.cluster.changes import change_configs
+from kreassign.model import Batch, ConfigChange, ConfigResource
+from kreassign.model.throttle import FOLLOWER_THROTTLED_REPLICAS, LEADER_THROTTLED_RATE, TOPIC_THROTTLES
+from tests.executor.odd_port import OddPort, Real, not_reached
+from tests.executor.twin_runs import RATE, TwinRig
+
+pytestmark = pytest.mark.thorough
+
+
+def test_a_change_without_an_answer_may_be_made_if_the_repeat_fails(rig: TwinRig, odd: OddPort) -> None:
+    """A list that has `*` by now has the rest of its topic repeated; the rate of the broker may still be set later."""
+    topic, broker = ConfigResource.topic("t"), ConfigResource.broker(0)
+    rig.client.incremental_alter_configs({topic: [ConfigChange.set(FOLLOWER_THROTTLED_REPLICAS, "*")]}).raise_if_any()
+
+    def unanswered(real: Real, changes: object, **named: object) -> object:
+        outcome = real(changes, **named)
+        return Batch({}, {**outcome.failed, broker: OutcomeUnknown("no answer in time")})
+
+    odd.answer("incremental_alter_configs", unanswered, not_reached)
+    changes = {
+        topic: [ConfigChange.append(name, "0:2") for name in TOPIC_THROTTLES],
+        broker: [ConfigChange.set(LEADER_THROTTLED_RATE, str(RATE))],
+    }
+    found = change_configs(odd.port, None, changes)
+    assert (found.failed, found.may_pass, found.may_be_made) == ((topic, broker), True, True)
