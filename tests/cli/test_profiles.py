@@ -158,6 +158,18 @@ def test_clusters_to_choose_from_are_named_where_none_is_chosen(config: Path) ->
     assert "next: kreassign doctor --cluster prod\n  or: kreassign doctor --cluster test\n" in shown.stderr
 
 
+def test_other_clusters_are_not_proposed_where_the_chosen_one_is_silent(config: Path) -> None:
+    config.write_text("""[clusters.prod]
+bootstrap-server = "b:1"
+properties = { "security.protocol" = "NONE" }
+[clusters.test]
+bootstrap-server = "b:2"
+""")
+    shown = invoke("--cluster", "prod")
+    assert "cluster at b:1: " in shown.stdout
+    assert shown.stderr == "next: kreassign doctor --cluster prod\n"
+
+
 def test_an_option_that_no_command_of_a_group_has_is_refused(config: Path) -> None:
     config.write_text("[clusters.prod.plan]\nmeasured-for = '5s'\n")
     refused = invoke("plan", "--cluster", "prod")

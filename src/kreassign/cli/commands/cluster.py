@@ -79,7 +79,7 @@ def show_home(cluster: ClusterOptions, state_dir: Path) -> None:
         click.echo(f"run {found.run_id}: {state_text(found)}")
     elif others := all_journals(state_dir):
         click.echo(f"{counted(len(others), 'run')} of other clusters or unknown ones: kreassign status --all")
-    print_next(*_next(seen, found))
+    print_next(*_next(cluster, seen, found))
     click.echo("all commands: kreassign --help")
 
 
@@ -129,7 +129,7 @@ def _latest(cluster: ClusterOptions, seen: Overview | None, state_dir: Path) -> 
         return None
 
 
-def _next(seen: Overview | None, found: RunHistory | None) -> Iterator[str]:
+def _next(cluster: ClusterOptions, seen: Overview | None, found: RunHistory | None) -> Iterator[str]:
     """Next commands: for an unfinished run first, then for the cluster, then for planning."""
     if found is not None and found.ended_ms is None:
         if found.is_active:
@@ -137,12 +137,12 @@ def _next(seen: Overview | None, found: RunHistory | None) -> Iterator[str]:
         else:
             yield next_command("resume", found.run_id, takes=(*CLUSTER, *STATE), of=found)
             yield next_command("cancel", found.run_id, takes=(*CLUSTER, *STATE), of=found)
-    elif seen is None and (names := sorted(names_in(config_path()))):
+    elif cluster.bootstrap_server is None and (names := sorted(names_in(config_path()))):
         yield from (next_command("doctor", "--cluster", name) for name in names[:NAMED_CLUSTERS])
-    elif seen is None:
+    elif cluster.bootstrap_server is None:
         yield "kreassign twin start"
         yield "kreassign doctor --bootstrap-server HOST:PORT"
-    elif seen.is_troubled:
+    elif seen is None or seen.is_troubled:
         yield next_command("doctor", takes=CLUSTER)
     else:
         yield next_command("plan", "--out", "plan.json", takes=CLUSTER)
