@@ -316,6 +316,15 @@ def test_a_move_that_was_just_sent_is_not_given_up() -> None:
     assert (run.decided, run.moves) == ("wait", "sent sent")
 
 
+@pytest.mark.parametrize("health", [replace(WELL, cordoned=(2, 3)), replace(WELL, refused=(2, 3))])
+def test_a_move_without_an_answer_is_sent_again_to_a_closed_broker(health: Health) -> None:
+    """It may be in progress, and Kafka's answer decides about it."""
+    sent = SubmissionIntended(1_000, (A0, A1)), MovesSubmitted(1_000, (), unknown=(A0, A1))
+    run = watched(UNTOUCHED).on(*sent).on(MovesObserved(40_000, ()), HealthObserved(40_000, health))
+    recorded(run).on(*(replace(event, at_ms=40_000) for event in sent))
+    assert run.on(look(45_000, UNTOUCHED)).decided == "submit a-0 a-1"
+
+
 def test_moves_that_are_planned_again_are_given_up_only_in_a_cancelled_run() -> None:
     run = looked(watched(MOVING, WITHOUT_2, replans=True), 61_000, WITHOUT_2)
     assert (run.decided, run.view.records[A0].is_given_up) == ("replan a-0 without 2", False)

@@ -308,14 +308,20 @@ def away_text(run: Run, brokers: Collection[int]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OpenBrokers:
-    """Admits no move to a broker that is down, where it would wait and count as in flight, or that takes no copies."""
+    """Admits no move to a broker that is down, where it would wait and count as in flight, or that takes no copies.
+
+    A move that was sent already is sent again.
+    """
 
     depends_on_size: ClassVar = False
-    away: frozenset[int]
+    run: Run
 
     def refuses(self, move: PacedMove) -> str | None:
         """Name the broker that the move waits for, or None."""
-        away = sorted(self.away.intersection(_destinations(move)))
+        health = self.run.health
+        if _is_sent(self.run, move):
+            return None
+        away = sorted((health.down | health.closed).intersection(_destinations(move)))
         return f"broker {away[0]} is down, or takes no copies" if away else None
 
     def promise(self, move: PacedMove) -> None:
@@ -324,18 +330,22 @@ class OpenBrokers:
 
 @dataclass(frozen=True, slots=True)
 class TakenLists:
-    """Admits no list with a broker for which Kafka refuses it."""
+    """Admits no list with a broker for which Kafka refuses it, unless it was sent already."""
 
     depends_on_size: ClassVar = True  # a move between the same ends may keep other replicas
     run: Run
 
     def refuses(self, move: PacedMove) -> str | None:
         """Name the broker in the list, or None."""
-        named = sorted(_refused(self.run, move))
+        named = [] if _is_sent(self.run, move) else sorted(_refused(self.run, move))
         return f"broker {named[0]} may be in no changed list" if named else None
 
     def promise(self, move: PacedMove) -> None:
         """Use up nothing."""
+
+
+def _is_sent(run: Run, move: PacedMove) -> bool:
+    return run.moves.records[move.topic_partition].status is MoveStatus.SENT
 
 
 def _destinations(move: PacedMove) -> tuple[int, ...]:

@@ -226,7 +226,7 @@ def _choose(run: Run, ready: Iterable[MoveRecord], at_ms: int) -> phases.Names:
     queue, counts = run.moves.index.queue, InFlight.of(pace.caps, in_flight)
     routes = (*((candidate(record),) for record in again), *queue.open_routes(pace.order, counts, saturation))
     rank = ranking(pace.order, add_left(queue.left.copy(), in_flight))
-    brokers, named = admission.OpenBrokers(run.health.down | run.health.closed), admission.TakenLists(run)
+    brokers, named = admission.OpenBrokers(run), admission.TakenLists(run)
     lists, disks = throttling.list_room(run), run.health.disk_budget.copy()
     budgets = [one for one in (brokers, named, saturation, disks, time, lists) if one is not None]
     choice = choose_from(PriorityMerge(routes, rank), counts, budgets)
