@@ -536,7 +536,7 @@ def _answers_of(history: History, rounds: npt.NDArray[np.int64]) -> History:
 
 
 def _read_later(history: History, share: Floats) -> History:
-    """What was asked in a round is read so much of an interval later; with negative shares, earlier."""
+    """Read the answers of each round so much of an interval later; with negative shares, earlier."""
     rounds = np.arange(ROUNDS + 1)
     other = np.clip(rounds[:, None] + np.sign(share).astype(np.int64), 0, ROUNDS)
     ahead = np.floor((_of_rounds(history.end, other) - history.end) * np.abs(share))

@@ -181,7 +181,7 @@ def test_an_address_under_a_mistyped_key_is_noticed() -> None:
 
 
 FALLEN = {"MIIEvQIBADAN": "", "gkqhkiG9w0BAQEF": "=", "pa55word": "", "-----END": "PRIVATE KEY-----"}
-"""What a broken secret leaves behind."""
+"""Parts of a secret, of which no message may show one."""
 
 
 @pytest.mark.parametrize(("properties", "said"), [

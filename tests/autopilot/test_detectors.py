@@ -119,7 +119,7 @@ def test_catching_up_is_no_growth_of_a_disk(*, grows_too: bool, is_read: bool) -
     assert (FULL_3 in watched.memory.findings) is grows_too
 
 
-def test_a_topic_that_was_unread_once_hides_no_growth_of_a_returned_broker() -> None:
+def test_a_topic_unread_once_hides_no_growth_of_a_returned_broker() -> None:
     """It is in sync again at once; the topic is unread when disks are measured for the fourth time."""
 
     def world(now_s: float) -> Observation:
@@ -132,7 +132,7 @@ def test_a_topic_that_was_unread_once_hides_no_growth_of_a_returned_broker() -> 
     assert FULL_3 in watched.memory.findings
 
 
-def test_moves_unread_for_one_look_hide_no_growth_while_a_topic_is_unread_for_long() -> None:
+def test_moves_unread_for_one_look_hide_no_growth_beside_an_unread_topic() -> None:
     def world(now_s: float) -> Observation:
         seen = replace(cluster(0, LISTS, used={3: 0.4 + 0.04 * now_s / HOUR}), unread_topics={"u": "not allowed"})
         return replace(seen, moves_of_others=Unknown("no answer")) if now_s == 3 * HOUR else seen

@@ -764,7 +764,7 @@ def test_a_repair_that_people_paused_rests_when_a_more_urgent_one_ends_it(is_unr
     assert (silence.by, silence.why) == ("ann@host", "ann@host had paused its repair")
 
 
-def test_a_repair_that_people_paused_rests_after_a_process_died_at_its_end() -> None:
+def test_a_paused_repair_rests_after_a_process_died_at_its_end() -> None:
     """That process had written that the repair ends, and nothing else."""
     watched = Watched(ACT, paused, run_s=DAY)
     watched.watch(80 * MINUTE)

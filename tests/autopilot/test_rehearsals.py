@@ -267,7 +267,7 @@ def test_failures_of_last_night_delay_no_rehearsal_of_tonight() -> None:
     assert waits == [5, 10, 20, 5, 10]
 
 
-def test_urgency_that_comes_and_goes_shortens_no_wait_after_failed_rehearsals() -> None:
+def test_flickering_urgency_shortens_no_wait_after_failed_rehearsals() -> None:
     """A run of an urgent disk has no windows, and so rehearsals of its own."""
     policy = "[disk-fills]\nlevel = 'act'\nurgent-any-time = true\n[runs]\nwindows = ['00:00-04:00']\n"
     watched = Watched(policy, lambda now_s: cluster(0, LISTS, used={3: 0.95 if now_s % 600 < 300 else 0.88}))

@@ -56,7 +56,7 @@ def _printed(key: str, command: str) -> str:
 
 
 def _failure(error: Exception) -> str:
-    """What became of a command that printed no secret. Its output is never quoted."""
+    """Say how a command failed that printed no secret. Its output is never quoted."""
     match error:
         case IndexError():
             return "printed nothing"

@@ -400,7 +400,7 @@ class HealthWatch:
     closed: frozenset[int] = frozenset()
     """Brokers that the guard `cordoned` named at the last check, if it holds: nothing is copied to them."""
     refused: frozenset[int] = frozenset()
-    """Those of them, and others, that Kafka takes in no changed list."""
+    """Brokers, closed or not, that Kafka takes in no changed list."""
     replaced: frozenset[int] = frozenset()
     """Brokers whose moves were planned again: the run goes on without them whenever they are down."""
     disk_budget: DiskBudget = field(default_factory=lambda: DiskBudget({}))
