@@ -10,6 +10,7 @@ import pytest
 
 from kreassign.executor.events import (
     CancelRequested,
+    Event,
     HealthObserved,
     MovesObserved,
     MovesSubmitted,
@@ -22,6 +23,7 @@ from kreassign.model import ConfigChange, ConfigResource, TopicPartition
 from kreassign.model.pace import Cap, Caps, Order, Pace
 from kreassign.model.run import LogDirTarget
 from kreassign.model.throttle import LEADER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS
+from tests.executor.odd_port import OddPort, lost_on_the_way_there
 from tests.executor.run_events import LIVE, look, machine_after, seen
 from tests.executor.state.played import MOVING, UNTOUCHED, Played, begun
 from tests.executor.twin_runs import TwinRig, tp
@@ -183,12 +185,44 @@ def test_a_directory_that_moves_in_flight_leave_may_be_filled_next(
     assert run.decided == decided
 
 
-@pytest.mark.parametrize(("left", "decided"), [(2_000, "submit a-0"), (2_999, "submit a-0"), (3_000, "submit a-0 a-1")])
-def test_a_move_that_was_sent_is_sent_again_and_takes_room_from_others(left: int, decided: str) -> None:
+@pytest.mark.parametrize(("left", "decided"), [(1_000, "submit a-0"), (1_999, "submit a-0"),
+                                               (2_000, "submit a-0 a-1")])  # fmt: skip
+def test_a_move_that_is_sent_again_takes_its_room_once(left: int, decided: str) -> None:
     run = inspected(free(b2=5_000), *TWO)
     run.on(SubmissionIntended(0, (A0,)), MovesSubmitted(0, (), unknown=(A0,)), look(20_000, UNTOUCHED, *TWO))
     assert run.copy().on(HealthObserved(20_000, free(b2=left))).decided == decided
     assert run.on(HealthObserved(20_000, free(b2=0))).go("").decided == "submit a-0"
+
+
+def lost(at_ms: int) -> tuple[Event, ...]:
+    """A submission without an answer."""
+    return SubmissionIntended(at_ms, (A0,)), MovesSubmitted(at_ms, (), unknown=(A0,))
+
+
+@pytest.mark.parametrize("left", [1_000, 1_999])
+def test_a_move_that_was_sent_is_not_refused_its_own_room(left: int) -> None:
+    """The last inspection has subtracted its copy already."""
+    run = inspected(free(b2=left), TWO[0]).on(*lost(0), look(20_000, UNTOUCHED, TWO[0]))
+    run.on(HealthObserved(20_000, free(b2=left)), *lost(20_000), look(25_000, UNTOUCHED, TWO[0]))
+    assert (run.decided, run.problems) == ("submit a-0", ())
+
+
+def test_a_copy_that_has_arrived_in_its_named_directory_is_counted_once() -> None:
+    rooms = [LogDirSpace(2, "/a", 10_000, 2_000, 1, (A0,)), LogDirSpace(2, "/b", 10_000, 9_000, 1)]
+    to_a = replace(TWO[1], log_dirs=(LogDirTarget(2, "/a"),))
+    half_way = MovesObserved(1_000, (seen(IN_A, MOVING), seen(to_a, UNTOUCHED)))
+    run = run_of(IN_A, to_a).on(half_way, HealthObserved(1_000, Health(LIVE, log_dir_space=tuple(rooms))))
+    assert run.decided == "submit a-1"
+
+
+def test_a_directory_is_left_once_by_a_move_that_is_sent_again() -> None:
+    """Counted twice, the fuller directory would look the emptier, and small moves would wait for its room."""
+    leaving, coming = move(0, (2, 1), (3, 1)), move(1, (1, 0), (2, 0), 501)
+    rooms = (LogDirSpace(2, "/a", 10_000, 500, 3, (A0,)), LogDirSpace(2, "/b", 20_000, 5_000, 1))
+    health = Health(LIVE, log_dir_space=(*rooms, LogDirSpace(3, "/a", 10_000, 9_000)))
+    run = run_of(leaving, coming).on(look(0, UNTOUCHED, leaving, coming), HealthObserved(0, health))
+    run.on(*lost(0), look(2_000, UNTOUCHED, leaving, coming), *lost(2_000), look(3_000, UNTOUCHED, leaving, coming))
+    assert run.decided == "submit a-1"
 
 
 CIRCLE = (move(0, (2, 1), (3, 1)), move(1, (3, 1), (2, 1)), move(2, (2, 1), (4, 1), 5_000))
@@ -276,6 +310,16 @@ def test_a_run_fills_no_disk_and_says_what_it_waits_for(tmp_path: Path) -> None:
     assert [one.status for one in found.moves] == ["complete", "complete", "cancelled"]
     (story,) = [problem for problem in found.problems if "disks have no space" in problem]
     assert "t-2 waits because log directory /data/4/d1 of broker 4 has 1.4 MB left for copies" in story
+
+
+def test_moves_whose_submissions_are_lost_are_sent_again_to_full_disks(tmp_path: Path) -> None:
+    """Each directory of the broker has room for one of the two."""
+    rig = TwinRig(tmp_path, [[0, 1]] * 2, log_dir_bytes=12 * MEGABYTES)
+    odd = OddPort(rig.client)
+    rig.odd_port = odd.port
+    rig.end_within(600)
+    odd.answer("alter_partition_reassignments", *[lost_on_the_way_there] * 3)
+    assert rig.run(rig.prepared(dict.fromkeys(range(2), (4, 1)))).state == "done"
 
 
 def test_copies_of_others_have_their_room_before_those_of_a_run(tmp_path: Path) -> None:

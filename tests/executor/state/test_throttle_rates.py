@@ -12,8 +12,10 @@ from kreassign.executor.events import (
     Event,
     HealthObserved,
     MovesObserved,
+    MovesSubmitted,
     PlannedMove,
     RunResumed,
+    SubmissionIntended,
     TimePassed,
     TrafficMeasured,
 )
@@ -23,7 +25,7 @@ from kreassign.executor.throttle_rates import BrokerTraffic, PartitionWrites
 from kreassign.model.run import LogDirTarget
 from kreassign.model.throttle import AdaptiveThrottle, BrokerCapacity, BrokerRate, ThrottleRates
 from tests.executor.run_events import A0, A1, LIVE, MOVES, look, seen
-from tests.executor.state.played import MOVING, Played, begun, word_of
+from tests.executor.state.played import MOVING, UNTOUCHED, Played, begun, word_of
 
 
 def following(*moves: PlannedMove, **adaptive: Any) -> Played:
@@ -103,6 +105,13 @@ def test_rates_are_changed_with_the_lists_before_moves_start() -> None:
     assert run.go("set").decided == (
         "set leader 0=100|10, leader 1=200|10, follower 2=50|10, follower 3=100|10, both lists"
     )
+
+
+def test_moves_that_are_sent_again_need_their_rate_once() -> None:
+    adaptive = ThrottleRates(adaptive=AdaptiveThrottle(1_000, (), 10))
+    run = Played(begun(*WRITTEN, rates=adaptive)).go("submit")
+    run.on(SubmissionIntended(0, (A0, A1)), MovesSubmitted(0, (), unknown=(A0, A1)), look(5_000, UNTOUCHED))
+    assert run.decided == "submit a-0 a-1"
 
 
 def test_a_copy_within_a_broker_needs_as_much_as_one_from_elsewhere() -> None:

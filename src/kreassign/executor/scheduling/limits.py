@@ -239,8 +239,10 @@ class DiskBudget:
     An unknown end refuses nothing. `rate_bytes_per_s` is the rate of incoming copies, None for no limit: the
     partition is still written meanwhile. `replica_counts` are of log directories, `places` the
     directories of copies that have arrived in one, and `unplaced` the bytes of each other copy, by broker. Directories
-    on one disk are `shared`, each with all of them: what one takes is taken from all. So many replicas are `leaving`
-    with moves in flight: a directory has fewer once these have ended.
+    on one disk are `shared`, each with all of them: what one takes is taken from all. These replicas are `leaving`
+    directories with moves in flight, which have fewer once these have ended.
+
+    Each copy is `promised` its room once: a move that is sent again has it already, and is not refused it.
     """
 
     depends_on_size: ClassVar = True
@@ -250,7 +252,8 @@ class DiskBudget:
     places: Mapping[TopicPartitionReplica, str] = field(default_factory=dict)
     unplaced: dict[int, tuple[float, ...]] = field(default_factory=dict)
     shared: Mapping[LogDirKey, tuple[LogDirKey, ...]] = field(default_factory=dict)
-    leaving: Counter[LogDirKey] = field(default_factory=Counter)
+    leaving: dict[LogDirKey, set[TopicPartition]] = field(default_factory=dict)
+    promised: set[tuple[TopicPartition, Endpoint]] = field(default_factory=set)
 
     @classmethod
     def after(
@@ -262,10 +265,10 @@ class DiskBudget:
         replica_counts: Mapping[LogDirKey, int | None] = MappingProxyType({}),
         places: Mapping[TopicPartitionReplica, str] = MappingProxyType({}),
         shared: Mapping[LogDirKey, tuple[LogDirKey, ...]] = MappingProxyType({}),
-        leaving: Mapping[LogDirKey, int] = MappingProxyType({}),
+        leaving: Mapping[LogDirKey, set[TopicPartition]] = MappingProxyType({}),
     ) -> DiskBudget:
         """Space left of `usable_bytes` once `in_flight` has arrived: the size of a move is what it still brings."""
-        budget = cls(dict(usable_bytes), rate_bytes_per_s, dict(replica_counts), places, {}, shared, Counter(leaving))
+        budget = cls(dict(usable_bytes), rate_bytes_per_s, dict(replica_counts), places, {}, shared, dict(leaving))
         for move in in_flight:
             budget.promise(move)
         return budget
@@ -279,13 +282,15 @@ class DiskBudget:
             self.places,
             dict(self.unplaced),
             self.shared,
-            Counter(self.leaving),
+            {place: set(names) for place, names in self.leaving.items()},
+            set(self.promised),
         )
 
     def promise(self, move: PacedMove) -> None:
-        """Subtract what the copies of a move will need."""
+        """Subtract what the copies of a move will need, unless they have that already."""
         needed = needed_bytes(move, self.rate_bytes_per_s)
-        for end in self._ends(move):
+        for end in self._unpromised(move):
+            self.promised.add((move.topic_partition, end))
             if isinstance(end[1], int) and self._is_open(end):
                 self.unplaced[end[1]] = (*self.unplaced.get(end[1], ()), needed)
                 continue
@@ -300,7 +305,7 @@ class DiskBudget:
         """A move was sent that leaves these brokers: it may have ended before the next one arrives."""
         for broker in brokers:
             if path := self.places.get(TopicPartitionReplica(broker, *name)):
-                self.leaving[broker, path] += 1
+                self.leaving.setdefault((broker, path), set()).add(name)
 
     def refusing(self, move: PacedMove) -> Endpoint | None:
         """The first end without enough free space for the move."""
@@ -318,6 +323,11 @@ class DiskBudget:
             has, needs = (f"{max(0, int(amount)):,} B" for amount in (left, needed))
         much = f"needs {needs}" if needed < NEVER_BYTES else "never catches up with what is written"
         return f"{_words(end[1])} has {has} left for copies, and this one {much}"
+
+    def _unpromised(self, move: PacedMove) -> Iterator[Endpoint]:
+        """Ends of the copies that were promised no room yet, each once: a copy may have arrived where it is to be."""
+        ends = dict.fromkeys(self._ends(move))
+        return (end for end in ends if (move.topic_partition, end) not in self.promised)
 
     def _ends(self, move: PacedMove) -> Iterator[Endpoint]:
         """Ends of the copies: log directories, where they are known, else brokers."""
@@ -346,7 +356,7 @@ class DiskBudget:
 
     def _left(self, move: PacedMove, needed: float) -> Iterator[tuple[Endpoint, float]]:
         """Per end that the copies of a move may get, bytes that are left for one of them; the least first."""
-        for end in self._ends(move):
+        for end in self._unpromised(move):
             broker = end[1] if isinstance(end[1], int) else end[1][0]
             others = self.unplaced.get(broker, ())
             if not self._is_open(end):
@@ -369,7 +379,7 @@ class DiskBudget:
         counts = {each: n for each in self._places_of(place[0]) if (n := self.replica_counts[each]) is not None}
         if place not in counts or place in self.shared:
             return sizes
-        counts[place] -= self.leaving[place]
+        counts[place] -= len(self.leaving.get(place, ()))
         taken = 0
         for _ in sizes:
             fewest = min(counts.values())

@@ -27,6 +27,7 @@ from kreassign.executor.state.run import (
     left_by_destination,
     left_by_log_dir,
     left_of,
+    startable,
 )
 from kreassign.model import NO_LEADER, TopicPartition, TopicPartitionReplica
 from kreassign.model.cluster import named_brokers
@@ -63,12 +64,10 @@ def take_stock(run: Run, starting: Names, health: guards.Health) -> tuple[Names,
         replica_counts={(one.broker, one.path): one.replica_count for one in spaces if not one.is_cordoned},
         places=arrived | _places(spaces),
         shared=dict(_shared(spaces)),
-        leaving=Counter(
-            (one.broker, one.path)
+        leaving={
+            (one.broker, one.path): {name for name in one.arriving if _leaves(run, name, one.broker, one.path)}
             for one in spaces
-            for name in one.arriving
-            if _leaves(run, name, one.broker, one.path)
-        ),
+        },
     )
     starting = tuple(_admitted(run, starting))
     return starting, starting if starting or run.moves.in_flight else wanted
@@ -132,12 +131,12 @@ def any_of(moves: int) -> str:
 
 
 def _admitted(run: Run, names: Iterable[TopicPartition]) -> Iterator[TopicPartition]:
-    """Moves with free space, in order. Moves sent before are admitted: they may be in progress."""
+    """Moves with free space, in order. Moves sent before have theirs: they may be in progress."""
     budget = run.health.disk_budget.copy()
     for name in names:
         record = run.moves.records[name]
-        if record.status is MoveStatus.SENT or budget.refuses(candidate(record)) is None:
-            budget.promise(candidate(record))
+        if budget.refuses(startable(record)) is None:
+            budget.promise(startable(record))
             yield name
 
 
@@ -221,7 +220,7 @@ def judge(run: Run, starting: Names, event: HealthObserved) -> tuple[Names, tupl
         moves=tuple(record for record in run.moves.in_flight if record.lagging),
         destinations=tuple(sorted(destinations)),
         at_ms=event.at_ms,
-        incoming_bytes=left_by_destination((*run.moves.in_flight, *(run.moves.records[name] for name in wanted))),
+        incoming_bytes=left_by_destination(run.moves.copying_with(wanted)),
         incoming_by_log_dir=left_by_log_dir(run.moves.in_flight, _places(health.log_dir_space)),
         disk_reserve=run.control.pace.disk_reserve,
         our_configs={key: override.value for key, override in run.throttle.pending.items()},

@@ -25,7 +25,7 @@ from kreassign.executor.state import admission, finishing, phases, throttling
 from kreassign.executor.state.attempts import LEAST_ATTEMPTS
 from kreassign.executor.state.move import MoveRecord, NextAction
 from kreassign.executor.state.move_rules import conclude
-from kreassign.executor.state.run import Next, Rows, Run, WindDown, candidate, row
+from kreassign.executor.state.run import Next, Rows, Run, WindDown, candidate, row, startable
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.authorization import is_of_permission
 from kreassign.model.run import ACTIVE, IN_FLIGHT, SOMEONE_ELSE, MoveStatus
@@ -224,7 +224,7 @@ def _choose(run: Run, ready: Iterable[MoveRecord], at_ms: int) -> phases.Names:
     time, pace = admission.time_left(run, moving, at_ms), run.control.pace
     saturation = None if pace.is_eager else run.moves.speed.saturation(in_flight)
     queue, counts = run.moves.index.queue, InFlight.of(pace.caps, in_flight)
-    routes = (*((candidate(record),) for record in again), *queue.open_routes(pace.order, counts, saturation))
+    routes = (*((startable(record),) for record in again), *queue.open_routes(pace.order, counts, saturation))
     rank = ranking(pace.order, add_left(queue.left.copy(), in_flight))
     brokers, named = admission.OpenBrokers(run), admission.TakenLists(run)
     lists, disks = throttling.list_room(run), run.health.disk_budget.copy()
@@ -321,12 +321,10 @@ def _listing(run: Run, starting: phases.Names) -> tuple[throttle_ledger.ConfigOv
 
 def _present_flows(run: Run, starting: phases.Names) -> throttle_ledger.Flows:
     """Brokers between which data flows now, or is about to: without the copies that have caught up."""
-    about_to = [run.moves.records[name] for name in starting]
-    records = {record.name: record for record in (*run.moves.in_flight, *about_to)}
-    lagging = {name: (record, record.joining) for name, record in sorted(records.items())}
+    lagging = {record.name: (record, record.joining) for record in run.moves.copying_with(starting)}
     return {
         name: ThrottledMove(tuple(sorted(record.step.original)), brokers)
-        for name, (record, brokers) in lagging.items()
+        for name, (record, brokers) in sorted(lagging.items())
         if brokers
     }
 
@@ -364,8 +362,8 @@ def _send(run: Run, starting: phases.Names) -> Next:
 def _note_sending(run: Run, state: phases.Submitting, event: events.SubmissionIntended) -> Next:
     for name in event.partitions:
         record = run.moves.records[name]
+        run.health.disk_budget.promise(startable(record))
         record.sent(event.at_ms, run.identity.run_id)
-        run.health.disk_budget.promise(candidate(record))
         run.health.disk_budget.note_leaving(record.name, record.step.reassignment.removing)
         run.moves.index.sort(record)
     return Next(state)

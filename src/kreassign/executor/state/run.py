@@ -119,6 +119,11 @@ def left_of(record: MoveRecord) -> PacedMove:
     return replace(whole, size_bytes=left, destinations=destinations, log_dirs=log_dirs)
 
 
+def startable(record: MoveRecord) -> PacedMove:
+    """A move as it starts: all of it, or where it was sent before, what it still lacks."""
+    return left_of(record) if record.status is MoveStatus.SENT else candidate(record)
+
+
 def left_by_destination(records: Iterable[MoveRecord]) -> dict[int, int]:
     """Bytes still to come in, by broker, for all copies of these moves."""
     left: Counter[int] = Counter()
@@ -299,6 +304,11 @@ class Moves:
     def in_flight(self) -> tuple[MoveRecord, ...]:
         """Moves that were sent and have not ended: they go on whether the run observes them or not."""
         return tuple(record for record in self.index.in_flight.values() if record.status in IN_FLIGHT)
+
+    def copying_with(self, starting: Iterable[TopicPartition]) -> tuple[MoveRecord, ...]:
+        """Moves in flight and these that start, each once: some of these may have been sent before."""
+        named = {record.name: record for record in self.in_flight}
+        return tuple((named | {name: self.records[name] for name in starting}).values())
 
     @property
     def are_left(self) -> bool:

@@ -136,7 +136,7 @@ def _needed(run: Run, starting: Names) -> Needs:
     """
     needed: Needs = defaultdict(float)
     copied = []
-    for record in (*run.moves.in_flight, *(run.moves.records[name] for name in starting)):
+    for record in run.moves.copying_with(starting):
         written = run.traffic.writes.get(record.name, record.move.write_bytes_per_s)
         copied.append(replace(record.copied, write_bytes_per_s=written))
         for broker in set(record.lagging).difference(record.step.adding):
