@@ -37,7 +37,7 @@ from kreassign.model import TopicPartition
 from kreassign.model.pace import Pace, PaceChange
 from kreassign.model.run import AT_REST, Operator, Phase
 from kreassign.model.throttle import AdaptiveThrottle, BrokerRate, ThrottleRates
-from tests.executor.run_events import A0, A1, ARRIVED, LIVE, PREPARED, RATE, SUBMITTED, look, started
+from tests.executor.run_events import A0, A1, ARRIVED, LIVE, MOVES, PREPARED, RATE, SUBMITTED, look, started
 from tests.executor.state.played import LEADER_0, MOVING, UNTOUCHED, Played, begun, guarded
 
 AT_PLACE, REORDERED, SETTLING = PlacementState.ARRIVED, PlacementState.REORDERED, PlacementState.SETTLING
@@ -109,6 +109,27 @@ def test_a_cancelled_run_lets_moves_finish_or_cancels_them(
 ) -> None:
     run = Played(*begin, *events)
     assert (run.decided, run.moves) == (decided, moves)
+
+
+DEFERRED = MovesSubmitted(0, (), deferred=(Refusal(A0, "not the controller"),))
+LOST = MovesSubmitted(0, (), unknown=(A0,))
+
+
+@pytest.mark.parametrize(("answer", "decided"), [(DEFERRED, "wait"), (LOST, "submit a-0")], ids=["refused", "lost"])
+def test_a_held_run_sends_only_what_may_begin_already(answer: MovesSubmitted, decided: str) -> None:
+    run = Played(begun(MOVES[0], throttle=None)).go("submit").on(SubmissionIntended(0, (A0,)), answer)
+    assert run.on(HoldRequested(0, 1), look(5_000, UNTOUCHED, MOVES[0])).decided == decided
+
+
+def test_a_move_that_was_refused_for_now_waits_through_a_long_hold() -> None:
+    run = Played(begun(MOVES[0], throttle=None)).go("submit")
+    for at_ms in (0, 10_000, 20_000):
+        sent, now = SubmissionIntended(at_ms, (A0,)), look(at_ms + 10_000, UNTOUCHED, MOVES[0])
+        assert run.on(sent, replace(DEFERRED, at_ms=at_ms), now).decided == "submit a-0"
+    run.on(SubmissionIntended(30_000, (A0,)), replace(DEFERRED, at_ms=30_000))
+    run.on(HoldRequested(40_000, 1), *(look(at_ms, UNTOUCHED, MOVES[0]) for at_ms in range(60_000, 3_600_000, 60_000)))
+    assert (run.decided, run.moves) == ("wait", "sent")
+    assert run.on(ReleaseRequested(3_600_000, 2), look(3_600_000, UNTOUCHED, MOVES[0])).decided == "submit a-0"
 
 
 def test_a_lost_submission_that_begins_after_the_cancel_is_cancelled() -> None:

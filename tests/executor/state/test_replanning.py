@@ -87,6 +87,16 @@ def test_a_waiting_move_is_planned_again_and_a_sent_one_is_not(events: list[Even
     assert run.decided == decided
 
 
+def test_a_move_that_was_refused_for_now_waits_for_its_broker_and_is_planned_again() -> None:
+    for_now = MovesSubmitted(1_000, (), deferred=(Refusal(A0, "not the controller"),))
+    run = Played(begun(MOVES[0], throttle=None, replans=True), look(1_000, UNTOUCHED, MOVES[0]))
+    run.on(HealthObserved(1_000, WELL), SubmissionIntended(1_000, (A0,)), for_now, look(31_000, UNTOUCHED, MOVES[0]))
+    run.on(HealthObserved(31_000, WITHOUT_2))
+    assert (run.decided, run.view.hindrance(31_000)) == ("wait", "broker 2 is down, and 1 move to it waits for it")
+    run.on(look(91_000, UNTOUCHED, MOVES[0]), HealthObserved(91_000, WITHOUT_2), replace(ELSEWHERE, at_ms=91_000))
+    assert (target_of(run), run.go("submit").decided) == (((4, 1), (4, 1)), "submit a-0")
+
+
 def test_a_move_is_planned_again_only_once() -> None:
     run = losing().on(ELSEWHERE, look(62_000, MOVING), CancelIntended(62_000, (A0,)), MovesCancelled(62_000, ()))
     run.on(look(92_000, MOVING), HealthObserved(92_000, WITHOUT_2))

@@ -239,7 +239,7 @@ def _seen_twice(run: Run, verdicts: Iterable[guards.Verdict]) -> tuple[guards.Ve
 
 def _to_be_named(run: Run) -> set[int]:
     """Brokers in lists that are still to be sent."""
-    waiting = (record.step for record in run.moves.active if record.status is MoveStatus.PLANNED)
+    waiting = (record.step for record in run.moves.active if record.is_waiting)
     return {broker for step in waiting if step.target != step.original for broker in step.target}
 
 
@@ -289,7 +289,7 @@ def holding_guards(run: Run) -> tuple[guards.GuardName, ...]:
     """Guards that let no move start; one that holds single moves only where no other move waits."""
     holding = [verdict for verdict in run.health.verdicts if verdict.reaction is guards.Reaction.HOLD]
     goes_on = all(verdict.is_partial for verdict in holding) and any(
-        not _awaited(run, move) for move in (run.moves.index.queue.moves if holding else ())
+        not _awaited(run, move) for move in (_waiting(run) if holding else ())
     )
     return () if goes_on else tuple(dict.fromkeys(verdict.guard for verdict in holding))
 
@@ -309,7 +309,7 @@ def away_text(run: Run, brokers: Collection[int]) -> str:
 class OpenBrokers:
     """Admits no move to a broker that is down, where it would wait and count as in flight, or that takes no copies.
 
-    A move that was sent already is sent again.
+    A move that may begin already is sent again.
     """
 
     depends_on_size: ClassVar = False
@@ -318,7 +318,7 @@ class OpenBrokers:
     def refuses(self, move: PacedMove) -> str | None:
         """Name the broker that the move waits for, or None."""
         health = self.run.health
-        if _is_sent(self.run, move):
+        if _may_begin(self.run, move):
             return None
         away = sorted((health.down | health.closed).intersection(_destinations(move)))
         return f"broker {away[0]} is down, or takes no copies" if away else None
@@ -329,22 +329,28 @@ class OpenBrokers:
 
 @dataclass(frozen=True, slots=True)
 class TakenLists:
-    """Admits no list with a broker for which Kafka refuses it, unless it was sent already."""
+    """Admits no list with a broker for which Kafka refuses it, unless it may begin already."""
 
     depends_on_size: ClassVar = True  # a move between the same ends may keep other replicas
     run: Run
 
     def refuses(self, move: PacedMove) -> str | None:
         """Name the broker in the list, or None."""
-        named = [] if _is_sent(self.run, move) else sorted(_refused(self.run, move))
+        named = [] if _may_begin(self.run, move) else sorted(_refused(self.run, move))
         return f"broker {named[0]} may be in no changed list" if named else None
 
     def promise(self, move: PacedMove) -> None:
         """Use up nothing."""
 
 
-def _is_sent(run: Run, move: PacedMove) -> bool:
-    return run.moves.records[move.topic_partition].status is MoveStatus.SENT
+def _may_begin(run: Run, move: PacedMove) -> bool:
+    return run.moves.records[move.topic_partition].may_begin
+
+
+def _waiting(run: Run) -> Iterator[PacedMove]:
+    """Moves that are still to be sent, or to be sent again after the cluster refused them for now."""
+    yield from run.moves.index.queue.moves
+    yield from (candidate(record) for record in run.moves.in_flight if record.is_waiting)
 
 
 def _destinations(move: PacedMove) -> tuple[int, ...]:
@@ -352,7 +358,7 @@ def _destinations(move: PacedMove) -> tuple[int, ...]:
 
 
 def _awaited(run: Run, move: PacedMove) -> frozenset[int]:
-    """Brokers for which a move waits that is not sent yet."""
+    """Brokers for which a move waits that is still to be sent."""
     return (run.health.down | run.health.closed).intersection(_destinations(move)) | _refused(run, move)
 
 
@@ -362,14 +368,14 @@ def _refused(run: Run, move: PacedMove) -> frozenset[int]:
 
 
 def _waits_for_broker(run: Run, record: MoveRecord) -> bool:
-    """True if the move is not to be started, because of a broker that it needs; one that was sent is sent again."""
-    return record.status is not MoveStatus.SENT and bool(_awaited(run, candidate(record)))
+    """True if the move is not to be started, because of a broker that it needs; one that may begin is sent again."""
+    return not record.may_begin and bool(_awaited(run, candidate(record)))
 
 
 def waiting_for_brokers(run: Run) -> dict[int, int]:
     """Brokers that are down, or take no copies, and how many moves wait for each."""
     health = run.health
-    waiting = run.moves.index.queue.moves if health.down or health.closed or health.refused else ()
+    waiting = _waiting(run) if health.down or health.closed or health.refused else ()
     return dict(sorted(Counter(broker for move in waiting for broker in _awaited(run, move)).items()))
 
 
@@ -387,7 +393,7 @@ def _note_absences(run: Run, at_ms: int, absent: set[int]) -> None:
     is_replanned = run.control.replans and run.control.wind_down is None
     for record in run.moves.active if down and not is_replanned else ():
         lost = sorted(down & set(record.lagging))
-        if lost and record.status is not MoveStatus.SENT:
+        if lost and (record.is_waiting or record.status is not MoveStatus.SENT):
             hint = "" if run.control.replans else ", or use `--replan` next time, which chooses other brokers"
             record.give_up(at_ms, f"{away_text(run, lost)}; plan it again{hint}")
             run.moves.index.sort(record)

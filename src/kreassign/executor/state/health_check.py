@@ -23,9 +23,9 @@ from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
 def moves_to_replan(run: Run) -> tuple[MoveRecord, ...]:
     """Moves to plan again.
 
-    Moves sent just now are left out, because they may or may not be in progress; so are those in progress without
-    a leader: there is nothing to copy from, and the controller cancels no move for which it would have to elect
-    uncleanly.
+    Moves sent without an answer are left out, because they may or may not be in progress; so are those in progress
+    without a leader: there is nothing to copy from, and the controller cancels no move for which it would have to
+    elect uncleanly.
     """
     lost = set(run.health.lost)
     if not (run.control.replans and lost) or run.control.wind_down is not None:
@@ -33,7 +33,7 @@ def moves_to_replan(run: Run) -> tuple[MoveRecord, ...]:
     return tuple(
         record
         for record in run.moves.active
-        if (record.status is MoveStatus.PLANNED or (record.status is MoveStatus.MOVING and record.has_leader))
+        if (record.is_waiting or (record.status is MoveStatus.MOVING and record.has_leader))
         and not (record.is_given_up or record.is_of_others)
         and lost.intersection(record.lagging)
     )

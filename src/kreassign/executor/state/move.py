@@ -195,6 +195,17 @@ class MoveRecord:
         return changes_list and self.status in IN_FLIGHT and self.submissions.was_refused
 
     @property
+    def may_begin(self) -> bool:
+        """True if it was sent, and a submission without an answer may begin it at any time."""
+        return self.status is MoveStatus.SENT and self.submissions.unanswered > 0
+
+    @property
+    def is_waiting(self) -> bool:
+        """True if nothing of it is under way: it was not sent, or was refused for now."""
+        was_refused = self.status is MoveStatus.SENT and self.was_refused and not self.rearranging
+        return self.status is MoveStatus.PLANNED or was_refused
+
+    @property
     def is_under_way(self) -> bool:
         """True if there is something to cancel: its list, or beside a refused list copies between directories."""
         return self.status is MoveStatus.MOVING or (self.status is MoveStatus.SENT and bool(self.rearranging))
@@ -429,10 +440,13 @@ class MoveRecord:
 
     def replan(self, replan: Replan) -> None:
         """Change the target: at once if nothing is in progress, else after the cancellation."""
-        if self.status is MoveStatus.PLANNED:
-            self._change_target(replan)
-        else:
+        if not self.is_waiting:
             self.awaited_replan = replan
+            return
+        if self.status is MoveStatus.SENT:
+            self._forget_sending()
+            self._wait()
+        self._change_target(replan)
 
     def _with(self, replan: Replan) -> PlannedMove:
         log_dirs = tuple(one for one in self.move.log_dirs if one.broker in replan.target)
@@ -480,7 +494,7 @@ class MoveRecord:
     def give_up(self, at_ms: int, problem: str) -> None:
         """Make it fail: at once if it was not begun, else once it is cancelled."""
         self.given_up = problem
-        if self.status is MoveStatus.PLANNED:
+        if self.is_waiting:
             self.fail(at_ms, problem)
 
     def fail(self, at_ms: int, problem: str) -> None:

@@ -142,9 +142,18 @@ def _after_observation(run: Run, state: phases.Observing, event: events.MovesObs
     chosen = state.chosen if state.chosen and not is_resized else _choose(run, ready, event.at_ms)
     names = {record.name for record in ready}
     starting = tuple(name for name in chosen if name in names)
+    _note_held_back(run, ready, starting, event.at_ms)
     if chosen and not starting and not state.chosen and not admission.is_held_by_guards(run):
         return _poll(run, phases.Observing(chosen[:CHECKED_AT_ONCE], chosen=chosen[:CHECKED_AT_ONCE]))
     return _check_then_proceed(run, starting, tuple(cancelling), event.at_ms)
+
+
+def _note_held_back(run: Run, ready: Iterable[MoveRecord], starting: phases.Names, at_ms: int) -> None:
+    """Time in which a move that was refused for now may not be sent again is no time of attempts in vain."""
+    going = frozenset() if admission.is_held_by_guards(run) else frozenset(starting)
+    for record in ready:
+        if record.status is MoveStatus.SENT and not (record.may_begin or record.name in going):
+            record.submissions.restart(at_ms)
 
 
 def _check_then_proceed(run: Run, starting: phases.Names, cancelling: phases.Names, at_ms: int) -> Next:
@@ -238,7 +247,7 @@ def _choose(run: Run, ready: Iterable[MoveRecord], at_ms: int) -> phases.Names:
 def proceed(run: Run, starting: phases.Names, cancelling: phases.Names) -> Next:
     """Cancel moves without a destination, then start those that may start.
 
-    A move that was sent already is sent again in any case: it may be in progress.
+    A move that was sent without an answer is sent again in any case: it may be in progress.
     """
     records = run.moves.records
     given_up = (record for record in run.moves.in_flight if record.is_given_up)
@@ -247,7 +256,7 @@ def proceed(run: Run, starting: phases.Names, cancelling: phases.Names) -> Next:
         return Next(phases.Cancelling(), (instructions.CancelMoves(names),))
     active = (name for name in starting if records[name].status in ACTIVE)
     is_held = admission.is_held_by_guards(run)
-    return _check_then_send(run, tuple(n for n in active if not is_held or records[n].status is MoveStatus.SENT))
+    return _check_then_send(run, tuple(n for n in active if not is_held or records[n].may_begin))
 
 
 # --- the throttle before a start -----------------------------------------------------------------------------------

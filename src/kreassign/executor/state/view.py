@@ -211,7 +211,7 @@ class RunView:
     def hindrance(self, at_ms: int) -> str | None:
         """Reason why waiting moves do not start at this time; None if none waits, or only pacing holds them."""
         # A stepwise move waits between its steps.
-        waits = any(one.status is MoveStatus.PLANNED or len(one.steps) > 1 for one in self.records.values())
+        waits = any(one.is_waiting or len(one.steps) > 1 for one in self.records.values())
         return next(_reasons(self._run, at_ms), None) if waits and self.control.wind_down is None else None
 
     @property
