@@ -47,6 +47,10 @@ OF_PARTITIONS = (GuardName.OFFLINE, GuardName.MIN_ISR, GuardName.UNDER_REPLICATE
 """Guards that compare partitions with those in trouble when the run began. What was not read is healthy for none."""
 
 
+OF_DESTINATIONS = (GuardName.DISK, GuardName.CORDONED)
+"""Guards whose breach holds only moves to where it is; unread, each of them holds all."""
+
+
 class Reaction(StrEnum):
     """Reaction to a breach; the later ones include that it is reported."""
 
@@ -364,7 +368,7 @@ def evaluate(circumstances: GuardInputs, reactions: Mapping[GuardName, Reaction]
         if guard in reactions
         for verdict in (
             *(
-                Verdict(guard, reactions[guard], *sight, is_partial=guard is GuardName.CORDONED)
+                Verdict(guard, reactions[guard], *sight, is_partial=guard in OF_DESTINATIONS)
                 for sight in check(circumstances)
             ),
             *_unread_verdicts(guard, reactions[guard], circumstances.health.unread),

@@ -152,11 +152,17 @@ def test_a_guard_that_warns_lets_the_run_go_on(guard: GuardName) -> None:
     assert (instructions, execution.control.wind_down) == ((SubmitMoves({WAITS.topic_partition: (4, 1)}),), None)
 
 
-@pytest.mark.parametrize("guard", BREACHES)
+@pytest.mark.parametrize("guard", [guard for guard in BREACHES if guard is not GuardName.DISK])
 def test_a_guard_that_holds_starts_nothing_and_cancels_nothing(guard: GuardName) -> None:
     execution, instructions = replayed(*written_down(guard, Reaction.HOLD))
     assert (instructions, execution.control.wind_down) == ((Wait(),), None)
     assert [record.name for record in execution.in_flight] == [A0]
+
+
+def test_a_full_disk_that_holds_lets_moves_elsewhere_start() -> None:
+    execution, instructions = replayed(*written_down(GuardName.DISK, Reaction.HOLD))
+    assert instructions == (SubmitMoves({WAITS.topic_partition: (4, 1)}),)
+    assert execution.why_held is None
 
 
 @pytest.mark.parametrize("guard", BREACHES)

@@ -15,6 +15,7 @@ from kreassign.executor.events import (
     MovesObserved,
     MovesSubmitted,
     PlannedMove,
+    Refusal,
     SubmissionIntended,
 )
 from kreassign.executor.guards import ForeignCopy, GuardName, Health, LogDirSpace, Reaction
@@ -223,6 +224,26 @@ def test_a_directory_is_left_once_by_a_move_that_is_sent_again() -> None:
     run = run_of(leaving, coming).on(look(0, UNTOUCHED, leaving, coming), HealthObserved(0, health))
     run.on(*lost(0), look(2_000, UNTOUCHED, leaving, coming), *lost(2_000), look(3_000, UNTOUCHED, leaving, coming))
     assert run.decided == "submit a-1"
+
+
+@pytest.mark.parametrize(("left", "decided"), [(999, "wait"), (1_000, "submit a-0")])
+def test_a_move_that_was_refused_for_now_needs_room_again(left: int, decided: str) -> None:
+    for_now = MovesSubmitted(0, (), deferred=(Refusal(A0, "not the controller"),))
+    run = inspected(free(b2=5_000), TWO[0]).on(SubmissionIntended(0, (A0,)), for_now, look(20_000, UNTOUCHED, TWO[0]))
+    run.on(HealthObserved(20_000, free(b2=left)))
+    assert (run if run.decided == "submit a-0" else run.go("")).decided == decided
+
+
+@pytest.mark.parametrize(("target", "decided", "why"), [
+    ((3, 0), "submit a-1", None),
+    ((2, 0), "wait", "these guards hold it: disk"),
+], ids=["elsewhere", "there"])  # fmt: skip
+def test_a_full_disk_holds_only_moves_to_it(target: tuple[int, int], decided: str, why: str | None) -> None:
+    other = move(1, (1, 0), target)
+    run = run_of(TWO[0], other).on(MovesObserved(1_000, (seen(TWO[0], MOVING), seen(other, UNTOUCHED))))
+    run.on(HealthObserved(1_000, free(b2=999, b3=1_000)))
+    assert run.decided == "record disk"
+    assert (run.go("").decided, run.view.why_held) == (decided, why)
 
 
 CIRCLE = (move(0, (2, 1), (3, 1)), move(1, (3, 1), (2, 1)), move(2, (2, 1), (4, 1), 5_000))

@@ -49,7 +49,8 @@ def take_stock(run: Run, starting: Names, health: guards.Health) -> tuple[Names,
     if guards.GuardName.DISK not in run.identity.reactions:
         return starting, starting
     wanted = starting or run.health.stuck
-    copying = (*map(left_of, run.moves.in_flight), *map(_of_others, health.foreign_copies))
+    may_copy = (record for record in run.moves.in_flight if not record.is_waiting)
+    copying = (*map(left_of, may_copy), *map(_of_others, health.foreign_copies))
     arrived = {
         TopicPartitionReplica(one.broker, *one.topic_partition): one.path
         for one in health.foreign_copies
@@ -289,7 +290,8 @@ def holding_guards(run: Run) -> tuple[guards.GuardName, ...]:
     """Guards that let no move start; one that holds single moves only where no other move waits."""
     holding = [verdict for verdict in run.health.verdicts if verdict.reaction is guards.Reaction.HOLD]
     goes_on = all(verdict.is_partial for verdict in holding) and any(
-        not _awaited(run, move) for move in (_waiting(run) if holding else ())
+        not _awaited(run, move) and run.health.disk_budget.refuses(move) is None
+        for move in (_waiting(run) if holding else ())
     )
     return () if goes_on else tuple(dict.fromkeys(verdict.guard for verdict in holding))
 
