@@ -220,17 +220,22 @@ def test_a_run_goes_on_once_somebody_throttles_every_replica(rig: TwinRig, secon
     }
 
 
-@pytest.mark.parametrize("reaction", [Reaction.OFF, Reaction.WARN])
-def test_a_run_goes_on_once_somebody_removes_an_adopted_wildcard(rig: TwinRig, reaction: Reaction) -> None:
+@pytest.mark.parametrize("theirs", [None, "7:0,7:1"], ids=["nothing", "entries"])
+@pytest.mark.parametrize("reaction", [Reaction.OFF, Reaction.WARN, Reaction.HOLD])
+def test_a_run_goes_on_once_somebody_replaces_an_adopted_wildcard(
+    rig: TwinRig, reaction: Reaction, theirs: str | None
+) -> None:
     """Kafka refuses `*` in a list together with entries, also when both are appended at once."""
     wildcard = (ConfigResource.topic("t"), FOLLOWER_THROTTLED_REPLICAS)
     change(rig, *wildcard, "*")
     rig.end_within(600)
-    rig.after(5, lambda: change(rig, *wildcard, None))
+    rig.after(5, lambda: change(rig, *wildcard, theirs))
+    rig.ask_after(60, lambda at_ms, number: ThrottleRequested(at_ms, number, RATE))
     started = rig.prepared(AWAY, guards={GuardName.FOREIGN_THROTTLE: reaction}, pace=ONE_BY_ONE)
     none, every = (ConfigValue(ConfigKey(*wildcard), value) for value in (None, "*"))
     found = rig.run(replace(started, found=FoundThrottles.REMOVE, originals=(none,), adopted=(every,)))
-    assert (found.state, found.throttle_residue, rig.throttles) == ("done", (), {})
+    left = {} if theirs is None else {f"topic t {FOLLOWER_THROTTLED_REPLICAS}": theirs}
+    assert (rig.replicas, found.throttle_residue, rig.throttles) == (AWAY, (), left)
 
 
 @pytest.mark.parametrize(("resource", "name", "value"), [

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from types import MappingProxyType
 from typing import NamedTuple
 
 from kreassign.model import ConfigChange, ConfigResource, Reassignment, ResourceType, TopicPartition, throttle
@@ -101,6 +102,11 @@ class ConfigOverride:
         return self.key.name in throttle.TOPIC_THROTTLES
 
     @property
+    def adopts_every(self) -> bool:
+        """True for a list with an adopted `*`, beside which Kafka takes no entries."""
+        return self.is_list and EVERY_REPLICA in items(self.value) - items(self.before)
+
+    @property
     def our_items(self) -> frozenset[str]:
         """Entries of ours that may be in the list."""
         return frozenset().union(*map(items, self.possible_values)) - items(self.before)
@@ -108,13 +114,16 @@ class ConfigOverride:
     def is_in_force(self, value: str | None) -> bool:
         """True if a setting with this value has our effect; for a list, if all our entries are in it, or `*`.
 
-        If it is unknown whether our last value was written, this may be an earlier one of ours, too.
+        Others may replace an adopted `*` by entries: ours are added to these. If it is unknown whether our last value
+        was written, this may be an earlier one of ours, too.
         """
         ours = (self.value, *self.unconfirmed)
         if not self.is_list:
             return value in ours
         present = items(value)
-        return EVERY_REPLICA in present or any(items(one) - items(self.before) <= present for one in ours)
+        return EVERY_REPLICA in present or any(
+            items(one) - items(self.before) - {EVERY_REPLICA} <= present for one in ours
+        )
 
     def is_ours(self, value: str | None) -> bool:
         """True if this value is, at least in part, one of ours to restore."""
@@ -213,9 +222,14 @@ def differing(overrides: Iterable[ConfigOverride], now: Iterable[ConfigValue]) -
     return tuple(present for present in now if not known[present.key].is_in_force(present.value))
 
 
-def changes_to_ours(overrides: Iterable[ConfigOverride]) -> Changes:
-    """Calls that put the throttle in force: rates are set, entries appended to lists."""
-    return _grouped((override.key, _to_ours(override)) for override in overrides)
+def changes_to_ours(
+    overrides: Iterable[ConfigOverride], present: Mapping[ConfigKey, str | None] = MappingProxyType({})
+) -> Changes:
+    """Calls that put the throttle in force: rates are set, entries appended to lists.
+
+    `present` are the lists with an adopted `*`, as they are now, where known: others may have replaced it by entries.
+    """
+    return _grouped((override.key, _to_ours(override, present.get(override.key))) for override in overrides)
 
 
 def entries_to_drop(overrides: Iterable[ConfigOverride]) -> Changes:
@@ -251,12 +265,13 @@ def command_to_set(wanted: ConfigValue) -> tuple[str, ...]:
     return ("kafka-configs", "--alter", "--entity-type", kind, "--entity-name", resource.name, *change)
 
 
-def _to_ours(override: ConfigOverride) -> ConfigChange | None:
+def _to_ours(override: ConfigOverride, present: str | None) -> ConfigChange | None:
     if not override.is_list:
         return _assign(override.key, override.value)
     entries = items(override.value) - items(override.before)
-    if EVERY_REPLICA in entries:  # an adopted `*`, which Kafka refuses together with entries
-        entries = frozenset({EVERY_REPLICA})
+    if override.adopts_every:  # Kafka refuses `*` together with entries.
+        is_replaced = bool(items(present)) and EVERY_REPLICA not in items(present)
+        entries = entries - {EVERY_REPLICA} if is_replaced else frozenset({EVERY_REPLICA})
     return ConfigChange.append(override.key.name, ",".join(sorted(entries))) if entries else None
 
 
