@@ -19,6 +19,7 @@ from kreassign.executor.events import (
     HoldRequested,
     MovesCancelled,
     MovesSubmitted,
+    ReleaseRequested,
     RunStarted,
     ThrottleIntended,
 )
@@ -31,7 +32,7 @@ from kreassign.model.pace import NO_LIMITS
 from kreassign.model.run import RunHistory
 from tests.executor.deaths import die
 from tests.executor.odd_port import OddPort, each_refused
-from tests.executor.twin_runs import RATE, TwinRig, tp
+from tests.executor.twin_runs import RATE, TwinRig, pace, tp
 
 pytestmark = pytest.mark.thorough
 
@@ -276,3 +277,18 @@ def test_a_move_sent_before_death_counts_as_ours_whoever_began_it_again(rig: Twi
     run = rig.resume()
     assert (run.state, run.problems, rig.replicas[0]) == ("done", (), TARGETS[0])
     assert undone(rig, run) == {THEIRS}
+
+
+def test_a_leader_that_others_chose_while_the_run_was_held_stays(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [1, 0]])
+    rig.end_within(600)
+    rig.ask_after(5, HoldRequested)
+    for seconds, replicas in ((40, (4, 3)), (80, (3, 4))):
+        rig.between_steps(
+            seconds, lambda to=replicas: rig.client.alter_partition_reassignments({tp(0): to}).raise_if_any()
+        )
+    rig.ask_after(100, ReleaseRequested)
+    found = rig.run(rig.prepared({0: (2, 0), 1: (3, 1)}, pace=pace(moves=1)))
+    assert rig.replicas == {0: (3, 4), 1: (3, 1)}
+    assert rig.twin.metadata.topics["t"].partitions[0].leader == 4
+    assert any("replicas are [3, 4] and not [2, 0]" in problem for problem in found.problems)

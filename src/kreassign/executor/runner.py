@@ -11,7 +11,7 @@ down.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol, assert_never
 
@@ -32,7 +32,13 @@ from kreassign.executor.cluster.changes import (
 from kreassign.executor.cluster.measurements import TrafficMeter
 from kreassign.executor.cluster.observations import OTHER_TOPIC, Expectations, FindingKind, verify
 from kreassign.executor.cluster.port import ClusterPort, ConfigPort, confirmed_writes
-from kreassign.executor.cluster.readings import live_of_two, ongoing_moves, settings_of_two
+from kreassign.executor.cluster.readings import (
+    live_of_two,
+    ongoing_moves,
+    partitions_of,
+    settings_of_two,
+    topics_of_two,
+)
 from kreassign.executor.guards import GuardName, Health, Unread
 from kreassign.executor.history.run_history import history, refuse_over
 from kreassign.executor.lease import NO_LEASE, Forgone, Held, Lease, LeaseStatus, Taken
@@ -41,7 +47,7 @@ from kreassign.model import Batch, ConfigChange, ConfigResource, ElectionType, T
 from kreassign.model.authorization import error_text, reason_text
 from kreassign.model.error_codes import ELECTION_NOT_NEEDED, NO_REASSIGNMENT_IN_PROGRESS, has_code
 from kreassign.model.requests import join
-from kreassign.model.run import AT_REST, Operator, RunHistory
+from kreassign.model.run import AT_REST, SOMEONE_ELSE, Operator, RunHistory
 
 # Replanning: the planner as a run uses it.
 
@@ -546,6 +552,7 @@ class Runner:
             events.Refusal(name, error_text(unknown[name.topic])) for name in deed.partitions if name.topic in unknown
         )
         left = (*left, *unsure)
+        left = (*left, *self._changed_lists(set(deed.partitions).difference(one.topic_partition for one in left)))
         others = {one.topic_partition for one in left}
         partitions = tuple(name for name in deed.partitions if name not in others)
         # A missing answer (Kafka 3.9.1 with ZooKeeper sometimes waits though it has elected) is no refusal, and no
@@ -557,6 +564,18 @@ class Runner:
         leading = [name for name, error in outcome.failed.items() if has_code(error, ELECTION_NOT_NEEDED)]
         refused = tuple(one for one in _refusals(outcome, lambda _: True) if one.topic_partition not in leading)
         return events.LeadersElected(self._time.now_ms(), (*outcome.ok, *leading), (*left, *refused))
+
+    def _changed_lists(self, names: Collection[TopicPartition]) -> Iterator[events.Refusal]:
+        """Partitions that others may have moved since: the first of their lists is no choice of the run."""
+        known, _, unknown = topics_of_two(self._port, {name.topic for name in names}, only_lists=True)
+        present = partitions_of(known)
+        for name in sorted(names):
+            target, seen = self.run.records[name].move.target, present.get(name)
+            if name.topic in unknown:
+                yield events.Refusal(name, error_text(unknown[name.topic]))
+            elif seen is not None and seen.replicas != target:
+                moved = f"its replicas are {list(seen.replicas)} and not {list(target)}"
+                yield events.Refusal(name, f"{moved}; {SOMEONE_ELSE} changed them, so its leader is left alone")
 
     def _verify(self, instruction: instructions.Verify) -> events.Event:
         targets = {move.topic_partition: move.target for move in instruction.moves}
