@@ -87,7 +87,7 @@ def test_a_waiting_move_is_planned_again_and_a_sent_one_is_not(events: list[Even
     assert run.decided == decided
 
 
-def test_a_move_that_was_refused_for_now_waits_for_its_broker_and_is_planned_again() -> None:
+def test_a_move_refused_for_now_waits_and_is_planned_again() -> None:
     for_now = MovesSubmitted(1_000, (), deferred=(Refusal(A0, "not the controller"),))
     run = Played(begun(MOVES[0], throttle=None, replans=True), look(1_000, UNTOUCHED, MOVES[0]))
     run.on(HealthObserved(1_000, WELL), SubmissionIntended(1_000, (A0,)), for_now, look(31_000, UNTOUCHED, MOVES[0]))
