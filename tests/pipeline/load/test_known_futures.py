@@ -142,6 +142,47 @@ def test_one_odd_day_of_the_few_measured_decides_no_level(last: float, measured:
     assert (*found.level, *found.plain_level) == pytest.approx((5, last))
 
 
+@pytest.mark.parametrize("last", [0.0, 1.0, 50.0])
+@pytest.mark.parametrize("beside", [[], [5.0], [5.0, 5.0, 5.0]])
+@pytest.mark.parametrize("missed", [1, 3])
+def test_the_latest_measured_day_jumps_whatever_was_missed_since(missed: int, beside: list[float], last: float) -> None:
+    days = np.full((1, 35), 5.0)
+    days[0, :7] = np.nan
+    days[0, missed : missed + 1 + len(beside)] = [last, *beside]
+    found = fit(days)
+    assert found.has_jumped.all()
+    assert (*found.level, *found.plain_level) == pytest.approx((5, last))
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("missed", [0, 2])
+def test_the_level_of_two_measured_days_is_what_both_reach(missed: int, order: int) -> None:
+    less = np.geomspace(0.5, 50.0, 400)
+    days = np.full((400, 35), 5.0)
+    days[:, :7] = np.nan
+    days[:, missed : missed + 2] = np.transpose([np.full(400, 50.0), less])[:, ::order]
+    level = fit(days).level
+    assert (level >= 0.99 * np.minimum(np.maximum(less, 4.0), 40.0)).all()
+    assert (np.abs(np.diff(np.log(level))) < 0.1).all(), "a little more on one day makes no other level"
+
+
+@pytest.mark.parametrize("yesterday", [0.0, 1.0, 3.9, 4.1])
+def test_a_last_day_that_makes_up_for_a_low_one_jumps(yesterday: float) -> None:
+    days = np.full((1, 35), 5.0)
+    days[0, :2] = 50.0, yesterday
+    found = fit(days)
+    assert found.has_jumped.all()
+    assert (*found.level, *found.plain_level) == pytest.approx((5, 50), rel=0.15)
+
+
+@pytest.mark.parametrize("measured", [3, 4, 7])
+def test_days_that_scatter_are_no_jump_however_few_were_measured(measured: int) -> None:
+    days = np.full((1, 35), 5.0)
+    days[0, :7] = [8.5, 6.0, 4.0, 6.5, 4.5, 7.0, 3.5]
+    days[0, measured:7] = np.nan
+    assert not fit(days).has_jumped.any()
+
+
 def test_a_level_of_two_measured_days_leaves_the_one_before_possible() -> None:
     days = np.full((1, 35), 5.0)
     days[0, :2], days[0, 2:7] = 50.0, np.nan

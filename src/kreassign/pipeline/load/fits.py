@@ -6,15 +6,15 @@ days hold the same hours and weekdays, wherever the week begins.
     usual     ln of the median of the same weekday in the three weeks before, of at least two
     level     mean of the last seven days; an unmeasured day is replaced by the usual one at the level of the others, or
               by the same weekday of the week before, as much higher or lower as the others are, but no odd one; as it
-              was where only one other was measured, or two that differ. Where
+              was where only one other was measured, and where there are two as much higher or lower as both. Where
               the last two to six days are all above, or all below, what was usual by far more than the days before
               them, there is a *new level*: the older days are lifted to it. A day of those before that is odd in the
               same way is replaced by the usual one. So a rate that has been 0 for two days is at 0, unless that is
               usual; its range reaches to the level before, and no growth is continued. No level is above the largest
               day; where a week of the past wrote nothing, or a decline speeds up, the range reaches to 0
-    jump      the last day alone is odd, if need be beside the same weekday of the week before, and apart from the rest
-              of its own week (weeks before may be the odd ones): one day proves no new level, and is not ignored. It is
-              replaced, and the range reaches to a week at its level
+    jump      the last measured day alone is odd, if need be beside the same weekday of the week before, and apart from
+              the rest of its own week (weeks before may be the odd ones): one day proves no new level, and is not
+              ignored. It is replaced, and the range reaches to a week at its level
     change    ln(y[a] / y[a + 7]), each day against the same weekday a week earlier, so that no rhythm of the week can
               look like growth
     growth    median change / 7, per day: the seasonal slope of Hirsch, Slack & Smith 1982 (Water Resources Research
@@ -84,7 +84,7 @@ class Fit:
 
     Growth and its error are NaN without enough days for a trend; the level is NaN without any day. `plain_level` is the
     level if there was no step, if odd last days go on, or if the rate may end. `has_slowed`: growth that would be a
-    trend if the last days showed it, too. `has_jumped`: the last day alone is at another level.
+    trend if the last days showed it, too. `has_jumped`: the last measured day alone is at another level.
     """
 
     days: Ints
@@ -192,11 +192,17 @@ def _settled(rates: Floats, week: Floats) -> tuple[Floats, Floats, Floats, Mask]
     """
     nothing = _NOTHING * _ranked_median(np.where(rates > 0, rates, np.nan))[:, None]
     logs = _logs(np.maximum(rates, nothing))
-    usual, of_week = _usual(logs), _of_days(logs, 0)
+    usual, of_week, week_before = _usual(logs), _of_days(logs, 0), _of_days(logs, 1)
+    is_before = np.logical_and.accumulate(np.isnan(of_week)[:, ::-1], axis=1)[:, ::-1]
+    # The latest measured day comes first, however many days were not measured since.
+    places = (np.argmax(~np.isnan(of_week), axis=1)[:, None] + np.arange(DAYS_A_WEEK)) % DAYS_A_WEEK
+    week, usual, of_week, week_before, is_before = (
+        np.take_along_axis(each, places, axis=1) for each in (week, usual, of_week, week_before, is_before)
+    )
     measured = of_week - usual
     # A day of this week that was not measured is at the level of the others, not at that of the week before.
     is_unknown, unscaled = np.isnan(of_week), week
-    older = week * np.exp(np.nan_to_num(_agreed(of_week - _of_days(logs, 1))))
+    older = week * np.exp(np.nan_to_num(_agreed(of_week - week_before)))
     level = np.exp(_ranked_median(of_week))[:, None]
     has_some = np.count_nonzero(~is_unknown, axis=1)[:, None] >= _LEAST_BESIDE
     older = np.where(has_some, np.clip(older, level / _ODD_DAY, level * _ODD_DAY), older)
@@ -204,21 +210,20 @@ def _settled(rates: Floats, week: Floats) -> tuple[Floats, Floats, Floats, Mask]
     week = np.where(is_unknown, np.where(np.isnan(as_others), older, as_others), week)
     of_week = _logs(np.maximum(week, nothing))
     apart = of_week - usual
-    away, as_usual, is_odd = _odd(of_week, usual, nothing)
+    away, as_usual, is_odd = _odd(of_week, usual, is_unknown, nothing)
     # The weeks before may be the odd ones: a last day that has jumped is apart from all others of its own week as well.
     most, least = np.fmax.reduce(of_week[:, 1:], axis=1), np.fmin.reduce(of_week[:, 1:], axis=1)
     is_alone = np.isnan(usual[:, 0]) | (np.count_nonzero(~np.isnan(apart), axis=1) < _LEAST_BESIDE)
     is_apart = (of_week[:, 0] > most + _STEP) | (of_week[:, 0] < least - _STEP)
     is_alone &= is_apart  # One week judges no day but the last, and only if more cannot.
-    for each, by_one in zip((away, as_usual, is_odd), _odd(of_week, _of_days(logs, 1), nothing), strict=True):
+    for each, by_one in zip((away, as_usual, is_odd), _odd(of_week, week_before, is_unknown, nothing), strict=True):
         each[:, 0] = np.where(is_alone, by_one[:, 0], each[:, 0])
-    has_jumped = is_odd[:, 0] & ~is_odd[:, 1] & is_apart
+    has_jumped = is_odd[:, 0] & ~(is_odd[:, 1] & (away[:, 0] * away[:, 1] > 0)) & is_apart
     settled = np.where(is_odd, as_usual, week)
     plain = np.where(is_odd & ~np.logical_and.accumulate(is_odd, axis=1), as_usual, week)
     plain[:, 1:] = np.where(has_jumped[:, None], settled * np.exp(away[:, :1]), plain)[:, 1:]
     # Where all measured days are at a new level, it may have begun with them: days before may be at the level before.
     is_new = ~has_jumped & ((np.fmin.reduce(measured, axis=1) > _STEP) | (np.fmax.reduce(measured, axis=1) < -_STEP))
-    is_before = np.logical_and.accumulate(is_unknown[:, ::-1], axis=1)[:, ::-1]
     plain = np.where(is_new[:, None] & is_before, unscaled, plain)
     for days in range(_LATEST, DAYS_A_WEEK):
         latest, before = measured[:, :days], measured[:, days:]
@@ -231,7 +236,8 @@ def _settled(rates: Floats, week: Floats) -> tuple[Floats, Floats, Floats, Mask]
         raised = apart + level - _ranked_median(before)[:, None]
         # A day that is near the new level already is lifted no further.
         raised = np.clip(raised, (low - _STEP)[:, None], (high + _STEP)[:, None])
-        raised[:, :days] = np.where(is_unknown, level, apart)[:, :days]
+        raised[:, :days] = apart[:, :days]
+        raised = np.where(is_unknown, level, raised)
         lifted = np.where(np.isnan(usual), week, np.exp(usual + raised))
         settled, plain = np.where(is_step, lifted, settled), np.where(is_step, unscaled, plain)
         has_jumped &= ~is_step[:, 0]
@@ -241,19 +247,22 @@ def _settled(rates: Floats, week: Floats) -> tuple[Floats, Floats, Floats, Mask]
 
 
 def _agreed(apart: Floats) -> Floats:
-    """Median of each row, as a column; NaN where one odd day would decide it: one day, or two that differ."""
+    """Median of each row, as a column; of two days what both reach, so that no odd day decides it; NaN of one."""
     count = np.count_nonzero(~np.isnan(apart), axis=1)
-    width = np.fmax.reduce(apart, axis=1) - np.fmin.reduce(apart, axis=1)
-    agree = (count >= _LEAST_BESIDE) | ((count == _LEAST_BESIDE - 1) & (width <= _STEP))
-    return np.where(agree, _ranked_median(apart), np.nan)[:, None]
+    by_both = np.clip(0.0, np.fmin.reduce(apart, axis=1), np.fmax.reduce(apart, axis=1))
+    agreed = np.where(count >= _LEAST_BESIDE, _ranked_median(apart), by_both)
+    return np.where(count > 1, agreed, np.nan)[:, None]
 
 
-def _odd(of_week: Floats, usual: Floats, nothing: Floats) -> tuple[Floats, Floats, Mask]:
+def _odd(of_week: Floats, usual: Floats, is_unknown: Mask, nothing: Floats) -> tuple[Floats, Floats, Mask]:
     """Distance of each day from what was usual at the level of this week, the usual rate, and whether it is odd."""
     apart = of_week - usual
     level = _ranked_median(apart)[:, None]
     away, as_usual = apart - level, np.exp(usual + level)
-    far = np.fmax(_STEP, _FAR * _USUAL_FROM_MEDIAN * _ranked_median(np.abs(away)))[:, None]
+    # Days that were not measured show no scatter; two that were cannot tell it from one odd day.
+    has_scatter = np.count_nonzero(~is_unknown, axis=1)[:, None] >= _LEAST_BESIDE
+    scatter = _ranked_median(np.where(is_unknown & has_scatter, np.nan, np.abs(away)))
+    far = np.fmax(_STEP, _FAR * _USUAL_FROM_MEDIAN * scatter)[:, None]
     # What begins to write may go on: only where something is usual a day is odd.
     return away, as_usual, (np.abs(away) > far) & (as_usual >= 10 * nothing)
 
