@@ -1,6 +1,6 @@
 -- What `kreassign load` makes, by DuckDB from the same files: judged samples, hours with their histograms, what stays open,
 -- quarantine, load model, forecast, skew and plan inputs. {data} is the data directory; tables are written to {data}/by_duckdb.
--- Left out, in DuckDB's favour: intervals of the rates, weights of single intervals, whether rates take each other back, the backtest, what brokers measured, and the log of the tables.
+-- Left out, in DuckDB's favour: intervals of the rates, bytes that contradict their records, the backtest, what brokers measured, and the log of the tables.
 -- Up to the line of dashes it is run once for each of {buckets} parts of the partitions, so that no table is in memory as a whole;
 -- then the rest, once.
 SET preserve_insertion_order = false;
@@ -75,12 +75,16 @@ SELECT cluster_id, topic, partition, taken_ms, topic_id, leader, start_offset, e
 FROM same
 UNION ALL SELECT * EXCLUDE (log) FROM first_judged WHERE reason IS NOT NULL;
 
+CREATE OR REPLACE TEMP TABLE placed AS
+SELECT *, row_number() OVER (PARTITION BY cluster_id, topic, partition
+                             ORDER BY taken_ms, end_offset, size_bytes NULLS FIRST) AS place FROM judged;
+
 CREATE OR REPLACE TEMP TABLE rates AS
 WITH paired AS (
     SELECT *, lag(taken_ms) OVER w AS mb, lag(end_offset) OVER w AS eb, lag(topic_id) OVER w AS ib,
         lag(leader) OVER w AS lb, lag(start_offset) OVER w AS ob, lag(size_bytes) OVER w AS sb,
         lead(taken_ms, 9) OVER w AS right_ms, lead(taken_ms, 5) OVER w AS left_ms
-    FROM judged WHERE reason IS NULL WINDOW w AS (PARTITION BY cluster_id, topic, partition ORDER BY taken_ms)),
+    FROM placed WHERE reason IS NULL WINDOW w AS (PARTITION BY cluster_id, topic, partition ORDER BY taken_ms)),
 grown AS (
     SELECT *, (taken_ms - mb) / 1000.0 AS seconds,
         coalesce((topic_id <> ib)::INT, (end_offset < 0.5 * eb)::INT, 0) AS is_reset,
@@ -100,7 +104,8 @@ gaps AS (
         + coalesce((3 * s3 >= seconds)::INT, 0) + coalesce((3 * s4 >= seconds)::INT, 0)
         + coalesce((3 * s5 >= seconds)::INT, 0) + coalesce((3 * s6 >= seconds)::INT, 0)
         + coalesce((3 * s7 >= seconds)::INT, 0) + coalesce((3 * s8 >= seconds)::INT, 0) AS alike FROM near)
-SELECT cluster_id, topic, partition, epoch, taken_ms, leader, start_offset, end_offset, size_bytes, seconds, new_records,
+SELECT cluster_id, topic, partition, epoch, place, taken_ms, leader, start_offset, end_offset, size_bytes, seconds,
+    new_records,
     CASE WHEN only_grew THEN new_records END AS sized_records,
     CASE WHEN only_grew AND new_records IS NOT NULL THEN size_bytes - sb END AS new_bytes, right_ms, left_ms,
     new_records IS NOT NULL AND NOT (known >= 3 AND alike < if(known = 8, 2, 1)) AS is_good
@@ -117,6 +122,23 @@ CREATE OR REPLACE TEMP TABLE hours AS
 WITH binned AS (
     SELECT *, taken_ms // 3600000 * 3600000 AS hour_ms, CASE WHEN is_good AND seconds > 0 THEN new_records / seconds END AS rate
     FROM rates),
+units AS (
+    SELECT cluster_id, topic, partition, epoch, hour_ms, sum(new_bytes) / nullif(sum(sized_records), 0) AS record_bytes,
+        list_reduce(list(coalesce(size_bytes, 0)), lambda one, other: gcd(one, other)) AS unit FROM binned GROUP BY ALL),
+weighed AS (
+    SELECT binned.*, rate * CASE WHEN coalesce(record_bytes * sized_records >= 50 * unit, false)
+        THEN coalesce(round(new_bytes / nullif(sized_records, 0) / nullif(record_bytes, 0), 9), 1) ELSE 1 END AS weighed_rate
+    FROM binned JOIN units USING (cluster_id, topic, partition, epoch, hour_ms)),
+deviations AS (
+    SELECT *, weighed_rate / nullif(avg(weighed_rate) OVER w, 0) - 1 AS deviation FROM weighed
+    WINDOW w AS (PARTITION BY cluster_id, topic, partition, epoch, hour_ms)),
+products AS (
+    SELECT *, CASE WHEN place = lag(place) OVER w + 1 THEN deviation * lag(deviation) OVER w END AS product FROM deviations
+    WINDOW w AS (PARTITION BY cluster_id, topic, partition, epoch, hour_ms ORDER BY taken_ms)),
+reversals AS (
+    SELECT cluster_id, topic, partition, epoch, hour_ms, coalesce(round_even(1000000 * (-coalesce(sum(product), 0)
+        - count(product) * sum(deviation * deviation) / nullif(count(deviation) * (count(deviation) - 1), 0)), 0), 0)::BIGINT
+        AS reversal_sum FROM products GROUP BY ALL),
 sums AS (
     SELECT cluster_id, topic, partition, epoch, hour_ms, sum(seconds) FILTER (new_records IS NOT NULL) AS seconds,
         sum(seconds) FILTER (is_good) AS good_seconds, sum(seconds * seconds) FILTER (is_good) AS squared_seconds,
@@ -128,13 +150,15 @@ sums AS (
         arg_max(size_bytes, taken_ms) AS last_size_bytes FROM binned GROUP BY ALL),
 bins AS (
     SELECT cluster_id, topic, partition, epoch, hour_ms,
-        CASE WHEN rate > 0 THEN ceil(ln(rate) / 0.010000083334583399)::INT ELSE -1000000 END AS bin, count(*) AS rate_count
-    FROM binned WHERE rate IS NOT NULL GROUP BY ALL),
+        CASE WHEN weighed_rate > 0 THEN ceil(ln(weighed_rate) / 0.010000083334583399)::INT ELSE -1000000 END AS bin,
+        count(*) AS rate_count
+    FROM weighed WHERE weighed_rate IS NOT NULL GROUP BY ALL),
 histograms AS (
     SELECT cluster_id, topic, partition, epoch, hour_ms, list(bin ORDER BY bin) AS rate_bins,
         list(rate_count ORDER BY bin) AS rate_counts FROM bins GROUP BY ALL)
-SELECT sums.*, rate_bins, rate_counts, hour_ms >= open_from_ms AS is_open
-FROM sums LEFT JOIN histograms USING (cluster_id, topic, partition, epoch, hour_ms)
+SELECT sums.*, reversal_sum, rate_bins, rate_counts, hour_ms >= open_from_ms AS is_open
+FROM sums JOIN reversals USING (cluster_id, topic, partition, epoch, hour_ms)
+    LEFT JOIN histograms USING (cluster_id, topic, partition, epoch, hour_ms)
     JOIN open_from USING (cluster_id, topic, partition);
 
 COPY hours TO '{data}/by_duckdb/load_hours/{bucket}.parquet' (FORMAT parquet);

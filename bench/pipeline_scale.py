@@ -13,10 +13,17 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from operator import ne
 from pathlib import Path
+
+import pyarrow.parquet as pq
 
 from bench.known_load import Shape, known_load, write_samples
 from bench.process import TreeRun, run_kreassign, run_tree
+from kreassign.errors import InvariantBroken
+from kreassign.pipeline.load.rates import EPOCH_KEY
+from kreassign.pipeline.tables.delta import open_log
+from kreassign.pipeline.tables.schemas import LOAD_HOURS
 
 _TABLES = Path(__file__).with_name("load_tables.sql")
 _LATER_MS = "1900000000000"
@@ -64,20 +71,48 @@ def measure(partitions: int, interval_s: int, *, runs: int = 3) -> None:
         )
         engines: dict[str, Callable[[], TreeRun]] = {
             "kreassign load": lambda: run_kreassign("load", "--full", "--data", folder),
-            "DuckDB, all tables": lambda: _duckdb(Path(folder), _all_tables(Path(folder), rows)),
+            "DuckDB, all tables": lambda: _duckdb(Path(folder), all_tables(Path(folder), rows)),
             "DuckDB, the heart of it": lambda: _duckdb(Path(folder), [_QUERY.format(data=folder)]),
         }
         taken: dict[str, list[TreeRun]] = {name: [] for name in engines}
         for _ in range(runs):
             for name, run in engines.items():
                 taken[name].append(run())
+        if apart := hours_apart(Path(folder)):
+            raise InvariantBroken(f"hours of the load and of DuckDB differ: {apart}")
         print("| engine | s | least to most | CPU s | least to most | rows/s | peak MiB |")
         print("|---|---|---|---|---|---|---|")
         for name, found in taken.items():
             print(_line(name, rows, found))
 
 
-def _all_tables(data: Path, rows: int) -> list[str]:
+_SAME = ("hour_ms", "seconds", "good_seconds", "squared_seconds", "good_records", "rate_sum", "new_records",
+         "most_new_records", "sized_records", "new_bytes", "mean_size_bytes", "sample_count", "first_ms", "last_ms",
+         "last_leader", "last_start_offset", "last_end_offset", "last_size_bytes", "rate_bins", "rate_counts",
+         "is_open")  # fmt: skip
+_NEARLY = 1
+"""Millionths by which reversals may differ: sums of doubles depend on their order."""
+
+
+def hours_apart(data: Path) -> dict[str, int]:
+    """Number of hours in which the load and DuckDB differ, by column; empty if they are equal."""
+    log = open_log(data, LOAD_HOURS)
+    ours, theirs = (
+        pq.read_table(files).sort_by([(name, "ascending") for name in (*EPOCH_KEY, "hour_ms")])
+        for files in (
+            [log.place_of(file) for file in log.files()],
+            sorted(map(str, (data / "by_duckdb" / "load_hours").glob("*.parquet"))),
+        )
+    )
+    if len(ours) != len(theirs):
+        return {"hour_ms": abs(len(ours) - len(theirs))}
+    found = {name: sum(map(ne, ours[name].to_pylist(), theirs[name].to_pylist())) for name in (*EPOCH_KEY, *_SAME)}
+    reversals = zip(ours["reversal_sum"].to_pylist(), theirs["reversal_sum"].to_pylist(), strict=True)
+    found["reversal_sum"] = sum(abs(one - other) > _NEARLY for one, other in reversals)
+    return {name: count for name, count in found.items() if count}
+
+
+def all_tables(data: Path, rows: int) -> list[str]:
     """Statements that make all tables: for each part of the partitions, then for all."""
     for name in ("load_hours", "open_samples", "quarantine"):
         (data / "by_duckdb" / name).mkdir(parents=True, exist_ok=True)
