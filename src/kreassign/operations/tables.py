@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import pairwise
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -159,20 +159,21 @@ def compact_tables(data: Path | str, keep_days: float | None = None) -> Iterator
     now_ms = SYSTEM_CLOCK.now_ms()
     oldest_ms = now_ms - round((keep_days or 0) * DAY_MS)
     repaired = {table: repair(data, table) for table in tables}
-    outdated: dict[str, set[str]] = {}
     for table in sorted(tables, key=_deleted_last):
         missing = repaired[table]
         expired = 0 if keep_days is None else expire(data, table, schemas.date_of(oldest_ms))
         part = None if table.partition_by is None else table.partition_by.name
         if keep_days is not None and part in _PART_AGES:
-            ages, outdated_parts = _PART_AGES[part]
-            if part not in outdated:
-                outdated[part] = outdated_parts(data, oldest_ms) if stored_rows(data, [ages]) else set()
-            expired += expire_parts(data, table, outdated[part])
+            expired += expire_parts(data, table, partial(_outdated_parts, data, part, oldest_ms))
         merged = compact(data, table)
         vacuumed = vacuum(data, table, now_ms)
         if missing or expired or merged or vacuumed:
             yield Compacted(table.name, merged, expired, missing, vacuumed)
+
+
+def _outdated_parts(data: Path | str, part: str, oldest_ms: int) -> set[str]:
+    ages, outdated_parts = _PART_AGES[part]
+    return outdated_parts(data, oldest_ms) if stored_rows(data, [ages]) else set()
 
 
 def _outdated_runs(data: Path | str, oldest_ms: int) -> set[str]:
@@ -182,18 +183,22 @@ def _outdated_runs(data: Path | str, oldest_ms: int) -> set[str]:
 
 
 def _outdated_readings(data: Path | str, oldest_ms: int) -> set[str]:
-    """Readings of which every topic was read again before. Until then one is still to be compared with the next."""
-    rows = read_table(data, schemas.AUDITED_PARTITIONS, columns=["topic", "label", "taken_ms"])
-    readings: dict[str, list[tuple[int, str]]] = defaultdict(list)
-    for each in rows.group_by(["topic", "label"]).aggregate([("taken_ms", "max")]).to_pylist():
-        readings[each["topic"]].append((each["taken_ms_max"], each["label"]))
-    kept = {
-        label
-        for of_topic in readings.values()
-        for (_, label), (next_ms, _) in pairwise([*sorted(of_topic), (oldest_ms, "")])
-        if next_ms >= oldest_ms
-    }
-    return {label for of_topic in readings.values() for _, label in of_topic} - kept
+    """Readings of which every topic was read again before. Until then one is still to be compared with the next.
+
+    Topics of one name with other ids are others, of another cluster or created again; without an id they may be it.
+    """
+    columns = ["topic", "topic_id", "label"]
+    rows = read_table(data, schemas.AUDITED_PARTITIONS, columns=[*columns, "taken_ms"])
+    readings = rows.group_by(columns).aggregate([("taken_ms", "max")]).sort_by([("taken_ms_max", "descending")])
+    read_again: defaultdict[str, dict[str | None, int]] = defaultdict(dict)
+    kept = set()
+    for each in readings.to_pylist():
+        later, topic_id = read_again[each["topic"]], each["topic_id"]
+        is_same = later.keys() if topic_id is None else later.keys() & {topic_id, None}
+        if min((later[each] for each in is_same), default=oldest_ms) >= oldest_ms:
+            kept.add(each["label"])
+        later[topic_id] = each["taken_ms_max"]
+    return set(readings["label"].to_pylist()) - kept
 
 
 _PART_AGES = {

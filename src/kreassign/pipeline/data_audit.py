@@ -295,10 +295,11 @@ def read_records(
 ) -> int:
     """Make the part of `record_digests` and `audited_partitions` with this label; how many records were read.
 
-    A reading of the same label is replaced. Raises DataError when the cluster cannot be read through Spark.
+    A reading of the same label is replaced; if this one breaks off after that, there is none. Raises DataError when the
+    cluster cannot be read through Spark.
     """
     found = record_digests(kafka_records(spark, partitions, client), label)
-    write_table(found, data_dir, RECORD_DIGESTS, parts=[label])
+    write_table(found, data_dir, RECORD_DIGESTS, parts=[label], sealed_by=AUDITED_PARTITIONS)
     digests = read_table(spark, data_dir, RECORD_DIGESTS).where(sql.col("label") == label)
     write_table(audited_partitions(digests, partitions, label, taken_ms), data_dir, AUDITED_PARTITIONS, parts=[label])
     return digests.count()

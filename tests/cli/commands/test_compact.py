@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from kreassign.cli.main import kreassign
+from kreassign.operations.tables import compact_tables
 from kreassign.pipeline.tables.delta import open_log
 from kreassign.pipeline.tables.parquet import read_rows, write_rows
 from kreassign.pipeline.tables.schemas import (
@@ -61,9 +62,9 @@ def test_files_of_a_date_become_one_and_old_dates_go_only_when_asked(tmp_path: P
     assert compacted(tmp_path, "--keep-days", "30") == []
 
 
-def write_reading(data: Path, label: str, taken_ms: int, topics: str) -> None:
+def write_reading(data: Path, label: str, taken_ms: int, topics: str, topic_id: str | None = None) -> None:
     write_rows(data, RECORD_DIGESTS, [row(RECORD_DIGESTS, label=label)], file_stem=label)
-    rows = [row(AUDITED_PARTITIONS, label=label, taken_ms=taken_ms, topic=topic) for topic in topics]
+    rows = [row(AUDITED_PARTITIONS, label=label, taken_ms=taken_ms, topic=topic, topic_id=topic_id) for topic in topics]
     write_rows(data, AUDITED_PARTITIONS, rows, file_stem=label)
 
 
@@ -92,6 +93,34 @@ def test_a_reading_stays_until_its_topics_were_read_again_so_long_ago(tmp_path: 
         write_reading(tmp_path, label, now_ms - days * DAY_MS, topics)
     compacted(tmp_path, "--keep-days", "30")
     assert {each["label"] for each in read_rows(tmp_path, RECORD_DIGESTS)} == readings.keys() - {"other"}
+
+
+@pytest.mark.parametrize(("topic_ids", "gone"), [
+    (("here", "there"), set()),
+    (("here", "here"), {"before"}),
+    ((None, "here"), {"before"}),
+    (("here", None), {"before"}),
+    (("here", "there", "here"), {"before"}),
+    (("here", "there", None), {"before", "again"}),
+])  # fmt: skip
+def test_topics_of_other_clusters_count_as_others(tmp_path: Path, topic_ids: tuple[str, ...], gone: set[str]) -> None:
+    labels, now_ms = ("before", "again", "last"), time.time_ns() // 1_000_000
+    readings = tuple(zip(labels, topic_ids, strict=False))
+    for number, (label, topic_id) in enumerate(readings):
+        write_reading(tmp_path, label, now_ms - (99 - number) * DAY_MS, "a", topic_id)
+    compacted(tmp_path, "--keep-days", "30")
+    assert {label for label, _ in readings} - {each["label"] for each in read_rows(tmp_path, RECORD_DIGESTS)} == gone
+
+
+def test_a_reading_that_is_made_again_meanwhile_stays(tmp_path: Path) -> None:
+    now_ms = time.time_ns() // 1_000_000
+    for label, days in {"a": 99, "b": 98}.items():
+        write_reading(tmp_path, label, now_ms - days * DAY_MS, "t")
+    for done in compact_tables(tmp_path, keep_days=30):
+        if done.table == RECORD_DIGESTS.name:
+            write_reading(tmp_path, "a", now_ms, "t")
+    for table in (RECORD_DIGESTS, AUDITED_PARTITIONS):
+        assert {each["label"] for each in read_rows(tmp_path, table)} == {"a", "b"}
 
 
 def test_runs_that_cannot_be_read_keep_no_old_dates(tmp_path: Path) -> None:

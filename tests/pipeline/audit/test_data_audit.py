@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import PySparkValueError
 from pyspark.sql import SparkSession
 
 from kreassign.errors import DataError
-from kreassign.pipeline.data_audit import AuditedPartition, compare_readings, kafka_records
+from kreassign.pipeline.data_audit import AuditedPartition, compare_readings, kafka_records, read_records
 from kreassign.pipeline.spark_session import kafka_jars, line_of
-from kreassign.pipeline.tables.parquet import write_rows
+from kreassign.pipeline.tables.parquet import read_rows, write_rows
 from kreassign.pipeline.tables.schemas import AUDITED_PARTITIONS, RECORD_DIGESTS
 
 pytestmark = pytest.mark.spark
@@ -133,6 +134,15 @@ def test_a_reading_that_is_not_there_is_named(spark: SparkSession, tmp_path: Pat
     write_rows(tmp_path, AUDITED_PARTITIONS, [partition("before", "t", "delete", log("a"))], file_stem="all")
     with pytest.raises(DataError, match=r"there is no reading 'after', only before; .*now shows only the present"):
         compare_readings(spark, tmp_path, "before", "after")
+
+
+def test_a_reading_made_again_that_breaks_off_is_no_reading(spark: SparkSession, tmp_path: Path) -> None:
+    for label in ("before", "other"):
+        write_rows(tmp_path, AUDITED_PARTITIONS, [partition(label, "t", "delete", log("a"))], file_stem=label)
+    unnamed: Any = None
+    with pytest.raises(PySparkValueError, match="cleanup_policy"):
+        read_records(spark, tmp_path, "before", [AuditedPartition("t", 0, 0, 0, unnamed)], client={}, taken_ms=1)
+    assert {each["label"] for each in read_rows(tmp_path, AUDITED_PARTITIONS)} == {"other"}
 
 
 def test_without_the_kafka_source_its_jars_are_named(spark: SparkSession) -> None:

@@ -23,6 +23,7 @@ from kreassign.pipeline.tables.schemas import (
     LOADS,
     METRICS,
     QUARANTINE,
+    RUNS,
     SAMPLES,
     Partitioning,
     Row,
@@ -64,6 +65,22 @@ def test_dates_that_are_too_old_go(tmp_path: Path) -> None:
     assert commits.expire(tmp_path, SAMPLES, "1970-01-02") == 0
     assert commits.expire(tmp_path, SAMPLES, "1970-01-03") == 3
     assert [row["taken_ms"] for row in by_time(tmp_path)] == [2 * DAY_MS]
+
+
+def test_parts_written_again_after_they_were_found_outdated_stay(tmp_path: Path) -> None:
+    def write(run_id: str, ended_ms: int | None) -> None:
+        write_rows(tmp_path, RUNS, [row(RUNS, run_id=run_id, ended_ms=ended_ms)], file_stem=run_id)
+
+    def outdated() -> set[str]:
+        write("again", None)
+        return {"again", "old"}
+
+    for run_id in ("again", "old", "other"):
+        write(run_id, 1)
+    assert commits.expire_parts(tmp_path, RUNS, outdated) == 0
+    assert {(each["run_id"], each["ended_ms"]) for each in read_rows(tmp_path, RUNS)} >= {("again", None), ("other", 1)}
+    assert commits.expire_parts(tmp_path, RUNS, lambda: {"old"}) == 1
+    assert {each["run_id"] for each in read_rows(tmp_path, RUNS)} == {"again", "other"}
 
 
 def test_old_dates_of_metrics_go_and_small_files_become_one(tmp_path: Path) -> None:

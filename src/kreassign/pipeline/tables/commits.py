@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -383,15 +383,20 @@ def expire(data_dir: delta.DataDir, table: schemas.Table, before: str) -> int:
     return len(old)
 
 
-def expire_parts(data_dir: delta.DataDir, table: schemas.Table, parts: Collection[str]) -> int:
-    """Delete all rows of these values of the partition column; returns the number of files removed."""
+def expire_parts(data_dir: delta.DataDir, table: schemas.Table, outdated: Callable[[], Collection[str]]) -> int:
+    """Delete all rows of outdated values of the partition column; returns the number of files removed.
+
+    `outdated` reads them when the table is open: where some are written again from then on, nothing is deleted.
+    """
     log = delta.log_to_write(data_dir, table)
+    parts = outdated()
     old = [file for file in log.files() if file.part in parts]
     if old and table.partition_by is not None:
         values = ", ".join("'{}'".format(part.replace("'", "''")) for part in sorted(parts))
-        with delta.told(data_dir, table):
+        with delta.told(data_dir, table), suppress(CommitFailedError):
             log.delta.delete(f"{table.partition_by.name} IN ({values})")
-    return len(old)
+            return len(old)
+    return 0
 
 
 def repair(data_dir: delta.DataDir, table: schemas.Table) -> int:

@@ -20,6 +20,7 @@ from pyspark.sql import types as spark_types
 from kreassign.errors import DataError, InvariantBroken
 from kreassign.model.text import DAY_MS
 from kreassign.pipeline.tables import delta, schemas
+from kreassign.pipeline.tables.commits import expire_parts
 from kreassign.pipeline.tables.parquet import Skipped, Where, log_of, usable_files, write_files
 
 _SPARK_TYPES: dict[str, spark_types.DataType] = {
@@ -98,15 +99,24 @@ def dealt(rows: DataFrame, row_count: int, *key: Column | str) -> DataFrame:
 
 
 def write_table(
-    rows: DataFrame, data_dir: delta.DataDir, table: schemas.Table, *, parts: Sequence[str] | None = None
+    rows: DataFrame,
+    data_dir: delta.DataDir,
+    table: schemas.Table,
+    *,
+    parts: Sequence[str] | None = None,
+    sealed_by: schemas.Table | None = None,
 ) -> delta.TableLog:
     """Replace the rows of a table, or of some partitions; returns the table at its new version.
 
     `parts` are values of the partition column, and all rows must be in them. If that is not a date, there is one value.
+    Rows of `sealed_by` describe these parts as a whole: those of the replaced rows go first.
     """
     _refuse_other_columns(rows, table)
     log = delta.log_to_write(data_dir, table)
-    return at_version(log, delta.commit(log, _written(rows, log, parts), replace=True, parts=parts))
+    files = _written(rows, log, parts)
+    if sealed_by is not None and delta.has_log(data_dir, sealed_by):
+        expire_parts(data_dir, sealed_by, lambda: parts or ())
+    return at_version(log, delta.commit(log, files, replace=True, parts=parts))
 
 
 def write_parts(
