@@ -366,6 +366,22 @@ def test_a_silent_broker_ends_no_hold_for_copies_between_directories() -> None:
     assert watched.orders[-1] == ResumeRun("run-0")
 
 
+def test_lost_copies_wait_for_no_broker_that_is_silent_about_directories() -> None:
+    """Others copy between directories of broker 5 for 20 minutes; from then on broker 7 reports none of its own."""
+
+    def world(now_s: float) -> Observation:
+        seen = outages((3, 0, DAY))(now_s)
+        if 70 * MINUTE <= now_s < 90 * MINUTE:
+            return with_copy_to_a_directory(seen)
+        is_silent = now_s >= 90 * MINUTE
+        return replace(seen, log_dirs={**seen.log_dirs, 7: Unknown("timed out")}) if is_silent else seen
+
+    watched = Watched(ACT, world, run_s=DAY)
+    watched.watch(3 * HOUR)
+    assert (watched.runs, HoldRun("run-0") in watched.orders) == ([GONE_3], True)
+    assert watched.orders[-1] == ResumeRun("run-0")
+
+
 def test_a_repair_goes_on_when_the_brake_is_released_whatever_is_unread() -> None:
     """Its hold is by people then, and by others who move partitions after them."""
 

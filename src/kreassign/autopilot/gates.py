@@ -161,7 +161,8 @@ def hold_of(look: Look, act: Act) -> ClosedGate | None:
     before, closed = act.held, [ClosedGate(gate, why) for gate, why in reasons.items() if why is not None]
     if closed or before is None or before.gate in WITHOUT_LOOK:
         return next(iter(closed), None)
-    if now.unread(with_sizes=before.gate == "others"):  # log directories show copies of others, too
+    # Log directories show copies of others, too; lost copies wait for no broker that reports none.
+    if now.unread(with_sizes=before.gate == "others" and act.name.kind not in REDUNDANCY):
         return before
     why = others_lately(look) if before.gate == "others" else returned_lately(look)
     return None if why is None else ClosedGate(before.gate, why)
