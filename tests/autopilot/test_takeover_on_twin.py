@@ -16,6 +16,7 @@ from kreassign.errors import InputError, StandsBy, Unreachable
 from kreassign.executor.events import LeaseLost, RunResumed
 from kreassign.executor.journal import journal_path, read_events
 from kreassign.executor.lease import OF_AUTOPILOTS, LeaseHolder, present_holder
+from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED
 from kreassign.model.run import Operator
 from kreassign.operations.autopilot import Autopilot
 from kreassign.operations.autopilot_journal import DECISIONS, decisions_path, turn_off, was_here
@@ -23,7 +24,7 @@ from kreassign.operations.autopilot_keeper import Vigil, watch_or_stand_by
 from kreassign.operations.autopilot_lease import AutopilotLease
 from tests.autopilot.fleet import HOUR_S, Fleet, finding
 from tests.autopilot.test_journal_elsewhere import Hosts, Killed, hosts_of
-from tests.executor.odd_port import Answer, OddPort, Real, as_it_is, not_reached
+from tests.executor.odd_port import Answer, OddPort, Real, as_it_is, not_reached, refused
 from tests.executor.test_lease_on_twin import with_offsets_topic
 from tests.executor.twin_runs import TwinRig
 
@@ -207,6 +208,20 @@ def test_without_an_answer_about_the_lease_nothing_is_repaired(tmp_path: Path, c
             odd.answer_always(call, as_it_is)
         watch(autopilot, 5 * MINUTE_S)
         assert [one.outcome for one in autopilot.memory.acts] == ["done"]
+
+
+def test_nothing_is_repaired_where_its_own_lease_is_forbidden(tmp_path: Path) -> None:
+    """A cluster keeps groups from the first run on, and this client may not use the group of autopilots."""
+    rig = TwinRig(tmp_path, LISTS, brokers=6)
+    ours, odd, before = Fleet(tmp_path, rig, ACT), OddPort(rig.client), rig.replicas
+    odd.answer_always("join_group", unless_of_autopilots(refused(GROUP_AUTHORIZATION_FAILED)))
+    client = cast(AdminClient, odd)
+    with Autopilot(client, ours.policy, ours.context, ours.messages.append, rig.transport) as autopilot:
+        rig.twin.crash(3)
+        watch(autopilot, HOUR_S)
+        outcomes = {one.outcome for one in autopilot.memory.acts}
+        assert rig.replicas == before
+    assert outcomes == {"not begun: Group authorization failed. (Test, 30 GROUP_AUTHORIZATION_FAILED)"}
 
 
 def test_a_repair_starts_nothing_while_the_lease_is_in_doubt(tmp_path: Path) -> None:

@@ -67,20 +67,27 @@ class OnDuty:
     @property
     def status(self) -> LeaseStatus | None:
         """That of the duty where it is lost."""
-        return self.duty.status if isinstance(self.duty.status, Taken) else self.own.status
+        return lost_duty(self.duty.status) or self.own.status
 
     def beat(self) -> LeaseStatus | None:
         """Keep both."""
         duty, own = self.duty.beat(), self.own.beat()
-        return duty if isinstance(duty, Taken) else own
+        return lost_duty(duty) or own
 
     def confirm(self) -> LeaseStatus | None:
         """Confirm both, that of the run last."""
-        return duty if isinstance(duty := self.duty.confirm(), Taken) else self.own.confirm()
+        return lost_duty(self.duty.confirm()) or self.own.confirm()
 
     def retake(self) -> LeaseStatus | None:
         """Take that of the run again, once the duty is had."""
-        return duty if isinstance(duty := self.duty.retake(), Taken) else self.own.retake()
+        return lost_duty(self.duty.retake()) or self.own.retake()
+
+
+def lost_duty(status: LeaseStatus | None) -> Taken | None:
+    """Return why a run changes nothing by the lease of its process: another may have that; None if none has."""
+    if isinstance(status, Forgone) and not status.is_usual:
+        return Taken(status.reason)
+    return status if isinstance(status, Taken) else None
 
 
 NOT_ASKED = "--lease off does not ask for it"
@@ -106,8 +113,8 @@ def leased(client: AdminClient, wanted: LeaseRequest, clock: Clock = SYSTEM_CLOC
         else:
             with wanted.duty.keeping(lease):
                 # A cluster may keep groups only since the lease of this run: another process may have the duty by now.
-                if isinstance(duty := wanted.duty.retake(), Taken):
-                    raise ClusterBusy(duty.reason)
+                if lost := lost_duty(wanted.duty.retake()):
+                    raise ClusterBusy(lost.reason)
                 yield OnDuty(lease, wanted.duty)
     finally:
         lease.release()
