@@ -789,6 +789,24 @@ def test_a_paused_repair_rests_after_a_process_died_at_its_end() -> None:
     assert watched.runs == [GONE_3]
 
 
+def test_people_take_back_the_rest_of_a_repair_that_they_had_paused() -> None:
+    """It ends while it is paused, and its move in flight takes half an hour more, in which they take that back."""
+    watched = Watched(ACT, outages((3, 0, DAY)), run_s=DAY)
+    watched.watch(70 * MINUTE)
+    watched.run = RunSeen("ann@host")
+    watched.look()
+    watched.policy = parse_policy("[care]", "policy.toml")
+    for minute in range(71, 100):
+        if minute == 80:
+            at_ms = minute * MINUTE * 1000
+            watched.note(Silenced(at_ms, 1, *GONE_3, at_ms, "ann@host", "repair it"))
+        watched.run, watched.now_s = RunSeen("ann@host"), minute * MINUTE
+        watched.look()
+        silence = watched.memory.findings[GONE_3].silence
+        assert silence is not None
+        assert (silence.until_ms > watched.now_s * 1000) is (minute < 80)
+
+
 def test_a_cancel_of_people_shortens_no_silence_of_theirs() -> None:
     watched = Watched(ACT, outages((3, 0, DAY)), run_s=DAY)
     watched.watch(70 * MINUTE)

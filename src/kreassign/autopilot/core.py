@@ -186,11 +186,14 @@ def _steer(decided: Decision, look: Look, shown: Mapping[Name, Symptom]) -> None
 def _let_rest(decided: Decision, at_ms: int, act: Act, *, is_new: bool) -> None:
     """Let findings rest whose repair people paused before its end; also where a process died before it wrote that.
 
-    Once for each repair, and not where people have silenced the finding while it ran: they said for how long.
+    Once for each repair: not where people have silenced the finding while it ran, for they said for how long, nor where
+    they take back its rest while moves in flight go to their end.
     """
     for name in act.names:
         finding, people = decided.memory.findings[name], act.held_by_people
-        if not rests_since(finding, act) and (is_new or not finding.is_gone):
+        silence, is_there = finding.silence, is_new or not finding.is_gone
+        is_taken_back = silence is not None and silence.at_ms >= (act.end_asked_ms or 0)
+        if is_there and not is_taken_back and not rests_since(finding, act):
             decided.note(events.Silenced(at_ms, 0, *name, at_ms + SILENT_MS, people, f"{people} had paused its repair"))
 
 

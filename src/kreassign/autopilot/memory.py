@@ -104,7 +104,7 @@ class Act(NamedTuple):
     ended_ms: int | None = None
     result: Result | None = None
     outcome: str = ""
-    is_end_asked: bool = False
+    end_asked_ms: int | None = None
     held: ClosedGate | None = None
     at_any_time: bool = False
     held_by_people: str = ""
@@ -114,6 +114,11 @@ class Act(NamedTuple):
     also: tuple[int, ...] = ()
     before: str = ""
     gain: str = ""
+
+    @property
+    def is_end_asked(self) -> bool:
+        """True if the autopilot asked it to end early."""
+        return self.end_asked_ms is not None
 
     @property
     def names(self) -> tuple[Name, ...]:
@@ -641,7 +646,7 @@ TAKEN_IN: Mapping[type[Event], Callable[[Memory, Any], Memory]] = MappingProxyTy
     events.ApprovalsJudged: _judged,
     events.GatesJudged: lambda memory, event: _with(memory, replace(memory.findings[event.name], gates=event)),
     events.RunBegan: _began,
-    events.EndAsked: lambda memory, _: _changed(memory, is_end_asked=True),
+    events.EndAsked: lambda memory, event: _changed(memory, end_asked_ms=event.at_ms),
     events.HoldAsked: lambda memory, event: _changed(memory, held=event.by),
     events.PeopleHeld: lambda memory, event: _changed(memory, held_by_people=event.by),
     events.WindowsLifted: lambda memory, _: _changed(memory, at_any_time=True),
