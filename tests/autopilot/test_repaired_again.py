@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
-from kreassign.autopilot.events import Name
+from kreassign.autopilot.events import FindingMoved, Name
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.observation import Known, Observation
 from tests.autopilot.test_judgement import FULL_3
@@ -130,3 +131,18 @@ def test_a_disk_that_was_urgent_by_its_growth_is_told_when_its_share_is() -> Non
     watched.watch(13 * HOUR, every_s=300)
     urgent = [one.what.removeprefix(f"{FULL_3}: ")[:40] for one in watched.messages if "urgent" in one.what]
     assert urgent == ["its used share alone makes it urgent now"]
+
+
+def test_urgency_that_comes_and_goes_takes_no_proposal_back_within_an_hour() -> None:
+    """It grows by 0.1% an hour, and retention cuts that much from it every 20 minutes: 440 hours are left, or 530."""
+
+    def world(now_s: float) -> Observation:
+        return cluster(0, LISTS, used={3: 0.55 + 0.001 * now_s / HOUR - 0.001 * (now_s % (20 * MINUTE) >= 600)})
+
+    policy = "[disk-fills]\nlevel = 'propose'\nurgent-within = '480h'\ntell-within = '600h'\n"
+    watched = Watched(policy, world)
+    watched.watch(12 * HOUR, every_s=300)
+    moved = [one for one in watched.events if isinstance(one, FindingMoved)]
+    taken_back_s = sorted({one.at_ms / 1000 for one in moved if one.why == "the evidence is lasting"})
+    assert len(taken_back_s) == 4
+    assert all(after - before >= HOUR for before, after in pairwise(taken_back_s))

@@ -310,13 +310,19 @@ def evidence_of(look: Look, name: Name, symptom: Symptom | None, since_ms: int) 
 def _evidence(look: Look, finding: Finding, symptom: Symptom | None) -> Evidence:
     """The evidence that moves a finding: what was not read, or has to ripen again, takes no plan back.
 
-    Proposal and signatures wait for that, and so does the judgement of a repair: a break shows no health.
+    Proposal and signatures wait for that, and so does the judgement of a repair: a break shows no health. Nor do they
+    go while urgency comes and goes within an hour.
     """
     evidence = evidence_of(look, finding.name, symptom, finding.since_ms)
     if symptom is None or evidence is Evidence.RIPE or finding.state not in PLANNED:
         return evidence
     waits = symptom.propose_s < NEVER_S or gates.hides_urgency(finding, symptom)
-    return Evidence.UNKNOWN if waits or gates.unread(look.now, finding.name.kind) else evidence
+    is_lately = _was_urgent_lately(finding, look.now.at_ms)
+    return Evidence.UNKNOWN if waits or is_lately or gates.unread(look.now, finding.name.kind) else evidence
+
+
+def _was_urgent_lately(finding: Finding, at_ms: int) -> bool:
+    return finding.urgent_ms is not None and at_ms - finding.urgent_ms < URGENT_MS
 
 
 def _is_urgent(look: Look, finding: Finding, symptom: Symptom) -> bool:
@@ -363,7 +369,7 @@ def _step(decided: Decision, look: Look, name: Name, symptom: Symptom | None) ->
 def _tell_urgency(decided: Decision, look: Look, finding: Finding, symptom: Symptom) -> None:
     """Tell a finding again when it becomes urgent, or a disk by its used share, too; note by what it is there."""
     at_ms, name = look.now.at_ms, finding.name
-    was_urgent = finding.urgent_ms is not None and at_ms - finding.urgent_ms >= URGENT_MS
+    was_urgent = finding.urgent_ms is not None and not _was_urgent_lately(finding, at_ms)
     moved = events.FindingMoved(at_ms, name, finding.state, finding.why, symptom.seen, by_growth=symptom.by_growth)
     by_other = replace(moved, urgent_by_growth=symptom.urgent_by_growth)
     is_full = symptom.urgent_by_growth is False and not finding.was_full
