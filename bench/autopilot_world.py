@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from kreassign.autopilot.events import Name, Planned
 from kreassign.autopilot.gates import together
-from kreassign.autopilot.observation import US, Absent, Asked, Brake, Known, Observation, RunSeen, Unknown
+from kreassign.autopilot.observation import US, Absent, Asked, Known, Observation, RunSeen, Unknown
 from kreassign.autopilot.policy import Policy
 from kreassign.autopilot.symptoms import Look
 from kreassign.model import NO_LEADER, Broker, LogDir, LogDirReplica, Partition, TopicPartition
@@ -230,7 +230,7 @@ class World:
         dirs = {one.id: Known((self._directory(one.id),)) for one in hosts if one.id not in down}
         unread = {broker: Unknown("it does not answer") for one in self.on(Kind.UNREAD) for broker in one.brokers}
         theirs = frozenset({FOREIGN}) if self.on(Kind.OTHERS) else frozenset[TopicPartition]()
-        brake = Known(Brake("somebody pulled it")) if self.on(Kind.BRAKE) else Absent()
+        brake = Known("somebody pulled it") if self.on(Kind.BRAKE) else Absent()
         return Observation(
             0, "c", Known(hosts), Known(tuple(rows)),
             {**dirs, **{one: why for one, why in unread.items() if one not in down}},

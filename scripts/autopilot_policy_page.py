@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from kreassign.autopilot.core import STEPS
 from kreassign.autopilot.gates import GATES
-from kreassign.autopilot.lifecycle import STEPS, NextAction
 from kreassign.autopilot.policy import Level, schema
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "autopilot-policy.md"
@@ -20,7 +20,7 @@ _HEAD = """\
 # The policy of an autopilot
 
 This page is written by `python scripts/autopilot_policy_page.py` from `src/kreassign/autopilot/policy.py` and
-`src/kreassign/autopilot/lifecycle.py`; change those instead.
+`src/kreassign/autopilot/core.py`; change those instead.
 
 A policy is a TOML file for `kreassign autopilot`. Every line has a default, so that the line `[care]` alone is
 a policy: it tells, and changes nothing. An empty file, and a table or a key that is not listed here, are refused.
@@ -56,7 +56,7 @@ def policy_page() -> str:
 
 def _tables() -> Iterator[str]:
     for table, about, lines in schema():
-        rows = (f"| `{one.key}` | {one.meaning} | {one.form.allowed} | `{json.dumps(one.default)}` |" for one in lines)
+        rows = (f"| `{one.key}` | {one.meaning} | {one.form.allowed} | `{json.dumps(one.written)}` |" for one in lines)
         yield f"## `[{table}]`\n\n{about}\n\n| Key | Meaning | Value | Default |\n|---|---|---|---|"
         yield from rows
         yield ""
@@ -75,7 +75,7 @@ def _arrows() -> Iterator[str]:
 def _steps() -> Iterator[str]:
     yield "| In | when a look shows | goes to | and does |\n|---|---|---|---|"
     for (state, evidence), step in STEPS.items():
-        does = "" if step.action is NextAction.NOTHING else step.action
+        does = "" if step.follow is None else step.follow.__doc__
         yield f"| {state} | {evidence} | {step.to} | {does} |"
 
 

@@ -12,6 +12,7 @@ from kreassign.autopilot.messages import Message
 from kreassign.autopilot.policy import Kind, Policy, parse_policy
 from kreassign.clock import Clock
 from kreassign.operations.autopilot import Autopilot
+from kreassign.operations.autopilot_decisions import Decisions
 from kreassign.operations.connect import tell_nobody
 from kreassign.operations.run import RunContext
 from tests.executor.twin_runs import TwinRig
@@ -51,7 +52,9 @@ class Fleet:
     ) -> AbstractContextManager[Autopilot]:
         """An autopilot as a new process would begin it, by the twin's clock or by that of its host."""
         client, time = self.rig.client, clock or self.rig.transport
-        return Autopilot(client, self.policy, self.context, self.messages.append, time, is_dry=is_dry, reread=reread)
+        return Autopilot(
+            Decisions(client, self.policy, self.context, self.messages.append, time, is_dry=is_dry, reread=reread)
+        )
 
     def watch(self, autopilot: Autopilot, seconds: float, every_s: float) -> None:
         """Look for so long, in the twin's time."""

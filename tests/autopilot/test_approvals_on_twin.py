@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.autopilot.events import Name
-from kreassign.autopilot.lifecycle import State
+from kreassign.autopilot.events import Name, State
 from kreassign.autopilot.policy import Kind
 from kreassign.errors import InputError
 from kreassign.executor.journal import first_event, journal_path
 from kreassign.model import TopicPartition
 from kreassign.model.run import Operator
-from kreassign.operations.autopilot_journal import approval_path, approve, decisions_path
+from kreassign.operations.autopilot_journal import Requests, approval_path, decisions_path
 from kreassign.twin.faults.schedule import read_fault, schedule_faults
 from tests.autopilot.fleet import HOUR_S, Fleet
 from tests.executor.twin_runs import TwinRig
@@ -43,7 +42,7 @@ class Asking(Fleet):
 
     def approve(self, *names: str) -> None:
         for name in names:
-            approve(self.state_dir, self.rig.twin.cluster_id, GONE, self.keys[name], name)
+            Requests(self.state_dir, self.rig.twin.cluster_id).approve(GONE, self.keys[name], name)
 
 
 @pytest.fixture

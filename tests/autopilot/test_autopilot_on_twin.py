@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.autopilot.events import Name, RunBegan
+from kreassign.autopilot.events import Name, RunBegan, State
 from kreassign.autopilot.gates import GATES, KNOWN_OF, TOLD_OF, others_now
-from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.messages import Message
 from kreassign.autopilot.observation import Known
 from kreassign.autopilot.policy import Kind
@@ -24,9 +23,8 @@ from kreassign.executor.runner import ReadClients
 from kreassign.executor.state import RunView
 from kreassign.model import ConfigChange, ConfigResource
 from kreassign.operations import journal_waits
-from kreassign.operations.autopilot import Autopilot
-from kreassign.operations.autopilot_journal import BRAKE, looked_after, remembered, silence, turn_off, turn_on
-from kreassign.operations.autopilot_keeper import watch_or_stand_by
+from kreassign.operations.autopilot import Autopilot, watch_or_stand_by
+from kreassign.operations.autopilot_journal import BRAKE, Requests, looked_after, remembered
 from kreassign.operations.autopilot_looks import observe, why
 from kreassign.operations.run_journals import NO_CLUSTER, InForce
 from tests.autopilot.fleet import HOUR_S, Fleet, HostClock, finding
@@ -288,7 +286,7 @@ def test_a_look_that_fails_beside_a_run_is_made_again(tmp_path: Path) -> None:
 
     def watch(run: RunView, _: object) -> None:
         if len(is_held) == 50:
-            turn_off(tmp_path, ours.rig.twin.cluster_id, HOUR_S, "ann", "look", ours.rig.transport)
+            Requests(tmp_path, ours.rig.twin.cluster_id, ours.rig.transport).off(HOUR_S, "ann", "look")
         is_held.append(run.control.is_held)
 
     ours.messages = Messages()
@@ -316,7 +314,7 @@ def test_a_look_that_fails_unforeseen_leaves_the_run_to_the_next_process(tmp_pat
     def watch(*_: object) -> None:
         looks.append(None)
         if len(looks) == 50:
-            turn_off(tmp_path, ours.rig.twin.cluster_id, HOUR_S, "ann", "look", ours.rig.transport)
+            Requests(tmp_path, ours.rig.twin.cluster_id, ours.rig.transport).off(HOUR_S, "ann", "look")
 
     ours.messages, ours.context = Closed(), replace(ours.context, observers=(watch,))
     ours.rig.twin.crash(3)
@@ -368,13 +366,13 @@ def test_requests_hold_for_a_process_that_starts_later(tmp_path: Path) -> None:
     with ours.opened() as autopilot:
         autopilot.look()
     cluster_id, clock = ours.rig.twin.cluster_id, ours.rig.transport
-    turn_off(tmp_path, cluster_id, HOUR_S, "ann@host", "upgrade", clock)
-    silence(tmp_path, cluster_id, GONE, HOUR_S, "ann@host", "new disk", clock)
+    Requests(tmp_path, cluster_id, clock).off(HOUR_S, "ann@host", "upgrade")
+    Requests(tmp_path, cluster_id, clock).silence(GONE, HOUR_S, "ann@host", "new disk")
     with ours.opened() as autopilot:
         autopilot.look()
         assert autopilot.memory.off is not None
         assert autopilot.memory.findings[GONE].silence is not None
-        turn_on(tmp_path, cluster_id, "ann@host", clock)
+        Requests(tmp_path, cluster_id, clock).on("ann@host")
         ours.rig.transport.sleep(LOOKS_S)
         autopilot.look()
         assert autopilot.memory.off is None

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kreassign.autopilot.core import symptoms
-from kreassign.autopilot.events import FindingMoved, Name, Result
-from kreassign.autopilot.lifecycle import State
+from kreassign.autopilot.events import FindingMoved, Name, Result, State
 from kreassign.autopilot.memory import Outage, memory_of
 from kreassign.autopilot.observation import Known, Observation, Unknown
 from kreassign.autopilot.policy import Kind

@@ -7,8 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from kreassign.autopilot.events import Name
-from kreassign.autopilot.lifecycle import State
+from kreassign.autopilot.events import Name, State
 from kreassign.autopilot.policy import Kind
 from kreassign.executor.client_guard import ClientAnswer, ClientGuard
 from kreassign.executor.history.run_history import read_history

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from kreassign.autopilot.events import Gained, Name, Result
+from kreassign.autopilot.events import Gained, Name, Result, State
 from kreassign.autopilot.gains import gained
-from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Act, Memory, memory_of
 from kreassign.autopilot.observation import Observation, Unknown
 from kreassign.autopilot.policy import Kind, parse_policy

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.autopilot.events import Ended, Event, Name, Resumed, RunBegan, Silenced
-from kreassign.autopilot.lifecycle import State
+from kreassign.autopilot.events import Ended, Event, Name, Resumed, RunBegan, Silenced, State
 from kreassign.autopilot.memory import Memory
 from kreassign.autopilot.policy import Kind
 from kreassign.clock import Clock
@@ -20,17 +19,10 @@ from kreassign.executor.journal import read_events
 from kreassign.executor.lease import GROUP_ID
 from kreassign.model.run import Operator
 from kreassign.operations import journal_waits
-from kreassign.operations.autopilot import Autopilot
-from kreassign.operations.autopilot_journal import (
-    DECISIONS,
-    approval_path,
-    approve,
-    decisions_path,
-    remembered,
-    silence,
-    turn_off,
-)
-from kreassign.operations.autopilot_keeper import LOST_S, STAND_BY_S, Vigil, decisions_from_afar, watch_or_stand_by
+from kreassign.operations.autopilot import STAND_BY_S, Autopilot, watch_or_stand_by
+from kreassign.operations.autopilot_decisions import Decisions
+from kreassign.operations.autopilot_journal import DECISIONS, Requests, approval_path, decisions_path, remembered
+from kreassign.operations.autopilot_keeper import LOST_S, Vigil, decisions_from_afar
 from kreassign.operations.mirrors import seen_from_afar
 from tests.autopilot.fleet import HOUR_S, Fleet, HostClock
 from tests.autopilot.test_approvals_on_twin import Asking
@@ -65,9 +57,8 @@ class Hosts:
         )
         vigil = self.vigils.setdefault(host, Vigil(self.fleet.rig.transport))
         time = clock or self.fleet.rig.transport
-        return Autopilot(
-            self.fleet.rig.client, self.fleet.policy, context, self.fleet.messages.append, time, vigil=vigil
-        )
+        fleet = self.fleet
+        return Autopilot(Decisions(fleet.rig.client, fleet.policy, context, fleet.messages.append, time, vigil=vigil))
 
     def standing_by(self, host: str) -> Autopilot:
         """An autopilot of this host once it may go on."""
@@ -132,8 +123,9 @@ def test_another_host_goes_on_between_decision_and_act(hosts: Hosts, monkeypatch
     ours = hosts.fleet
     with hosts.killed("a") as autopilot:
         autopilot.look()
-        silence(hosts.state_dir("a"), hosts.cluster_id, Name(Kind.LEADERS, "cluster"), 99 * HOUR_S, "ann", "later",
-                ours.rig.transport)  # fmt: skip
+        Requests(hosts.state_dir("a"), hosts.cluster_id, ours.rig.transport).silence(
+            Name(Kind.LEADERS, "cluster"), 99 * HOUR_S, "ann", "later"
+        )
         ours.rig.twin.crash(3)
         monkeypatch.setattr(autopilot.decisions, "note", killing(autopilot, RunBegan))
         ours.watch(autopilot, 4 * HOUR_S, LOOKS_S)
@@ -219,14 +211,14 @@ def test_signatures_count_on_another_host(tmp_path: Path) -> None:
     with hosts.killed("a") as autopilot:
         asking.rig.twin.crash(3)
         asking.watch(autopilot, 2 * HOUR_S, LOOKS_S)
-        approve(hosts.state_dir("a"), hosts.cluster_id, GONE, asking.keys["ann"], "ann")
+        Requests(hosts.state_dir("a"), hosts.cluster_id).approve(GONE, asking.keys["ann"], "ann")
         asking.watch(autopilot, 2 * LOOKS_S, LOOKS_S)
         proposal = autopilot.memory.findings[GONE].proposal
     shutil.rmtree(hosts.state_dir("a"))
     with hosts.standing_by("b") as autopilot:
         assert approval_path(hosts.path("b"), GONE).exists()
         assert autopilot.memory.findings[GONE].proposal == proposal
-        approve(hosts.state_dir("b"), hosts.cluster_id, GONE, asking.keys["bob"], "bob")
+        Requests(hosts.state_dir("b"), hosts.cluster_id).approve(GONE, asking.keys["bob"], "bob")
         asking.watch(autopilot, 2 * LOOKS_S, LOOKS_S)
         assert [one.outcome for one in autopilot.memory.acts] == ["done"]
 
@@ -289,13 +281,13 @@ def test_requests_need_the_process_that_decides(hosts: Hosts) -> None:
     """A request to a journal that another host goes on with would be lost."""
     clock = hosts.fleet.rig.transport
     with hosts.on("a") as autopilot:
-        turn_off(hosts.state_dir("a"), hosts.cluster_id, HOUR_S, "ann", "upgrade", clock)
+        Requests(hosts.state_dir("a"), hosts.cluster_id, clock).off(HOUR_S, "ann", "upgrade")
         autopilot.look()
         assert autopilot.memory.off is not None
     with pytest.raises(InputError, match="no process here looks after cluster"):
-        turn_off(hosts.state_dir("a"), hosts.cluster_id, HOUR_S, "ann", "upgrade", clock)
+        Requests(hosts.state_dir("a"), hosts.cluster_id, clock).off(HOUR_S, "ann", "upgrade")
     with hosts.on("b") as autopilot:
-        silence(hosts.state_dir("b"), hosts.cluster_id, GONE, HOUR_S, "ann", "new disk", clock)
+        Requests(hosts.state_dir("b"), hosts.cluster_id, clock).silence(GONE, HOUR_S, "ann", "new disk")
         hosts.wait(1)
         autopilot.look()
         assert autopilot.memory.last_request == 2, "numbers go on from those of the other host"

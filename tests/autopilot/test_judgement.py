@@ -18,13 +18,13 @@ from kreassign.autopilot.events import (
     Name,
     OthersMoved,
     Result,
+    State,
     SyncChanged,
     WindowsLifted,
 )
 from kreassign.autopilot.gates import Case, gates_of
-from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import OUTAGES_KEPT, Act, Memory, Outage, remember
-from kreassign.autopilot.observation import US, Brake, Known, Observation, RunSeen, Unknown
+from kreassign.autopilot.observation import US, Known, Observation, RunSeen, Unknown
 from kreassign.autopilot.policy import Kind, parse_policy
 from kreassign.autopilot.replay import replay
 from kreassign.autopilot.symptoms import Look
@@ -172,7 +172,7 @@ def test_a_repair_that_people_let_go_on_is_steered(stop: str, order: object) -> 
     def world(now_s: float) -> Observation:
         is_pulled = 70 * MINUTE <= now_s < 80 * MINUTE or (stop == "brake" and 100 * MINUTE <= now_s < 110 * MINUTE)
         seen = outages((3, 0, DAY))(now_s)
-        return replace(seen, brake=Known(Brake("pulled"))) if is_pulled else seen
+        return replace(seen, brake=Known("pulled")) if is_pulled else seen
 
     windows = "[runs]\nwindows = ['00:00-01:40', '01:50-23:00']\n" if stop == "window" else ""
     watched = Watched(ACT + windows, world, run_s=DAY)

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.autopilot.events import Name
+from kreassign.autopilot.events import Name, State
 from kreassign.autopilot.gates import GATES, Case
-from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Finding, Memory
 from kreassign.autopilot.observation import Known
 from kreassign.autopilot.policy import Kind, Policy, parse_policy

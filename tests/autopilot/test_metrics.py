@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.request import urlopen
 
-from kreassign.autopilot.events import FindingMoved, Name, Result, RunBegan, RunEnded
-from kreassign.autopilot.lifecycle import State
+from kreassign.autopilot.events import FindingMoved, Name, Result, RunBegan, RunEnded, State
 from kreassign.autopilot.memory import memory_of, remember
 from kreassign.autopilot.messages import digest
 from kreassign.autopilot.policy import Kind
@@ -20,7 +19,8 @@ from kreassign.monitoring.metrics import (
     serving_metrics,
 )
 from kreassign.operations.autopilot import Autopilot
-from kreassign.operations.autopilot_journal import turn_off
+from kreassign.operations.autopilot_decisions import Decisions
+from kreassign.operations.autopilot_journal import Requests
 from tests.autopilot.fleet import HOUR_S, Fleet
 from tests.executor.twin_runs import TwinRig
 from tests.monitoring.pages import Page
@@ -71,14 +71,13 @@ def test_an_autopilot_reports_after_each_look(tmp_path: Path) -> None:
     ours = Fleet(tmp_path, TwinRig(tmp_path, [[0, 1, 2], [1, 2, 3], [2, 3, 4]]), policy)
     seen: list[AutopilotStatus] = []
     clock = ours.rig.transport
-    with Autopilot(
-        ours.rig.client, ours.policy, ours.context, ours.messages.append, clock, report=seen.append
-    ) as autopilot:
+    tell = ours.messages.append
+    with Autopilot(Decisions(ours.rig.client, ours.policy, ours.context, tell, clock, report=seen.append)) as autopilot:
         ours.rig.twin.crash(4)
         ours.watch(autopilot, 0.75 * HOUR_S, LOOKS_S)
         assert seen[-1].findings == (("broker-gone", State.PROPOSED.value),)
         assert {"age", "two looks"} >= set(seen[-1].blocked) > set()
-        turn_off(tmp_path, ours.rig.twin.cluster_id, HOUR_S / 60, "ann", "why", clock)
+        Requests(tmp_path, ours.rig.twin.cluster_id, clock).off(HOUR_S / 60, "ann", "why")
         autopilot.look()
         assert seen[-1].is_stopped
         assert "off" in seen[-1].blocked

@@ -28,14 +28,14 @@ from kreassign.autopilot.events import (
     RunBegan,
     RunEnded,
     Silenced,
+    State,
     TurnedOff,
     WentOn,
 )
 from kreassign.autopilot.gates import many_text, resting
 from kreassign.autopilot.growth import NO_GROWTH, growth_of
-from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import BACK_OFF_MS, Act, Finding, Memory, Outage, Replaced, memory_of, remember
-from kreassign.autopilot.observation import US, Brake, Known, Observation, RunSeen, Unknown
+from kreassign.autopilot.observation import US, Known, Observation, RunSeen, Unknown
 from kreassign.autopilot.policy import Kind, parse_policy
 from kreassign.autopilot.symptoms import Look
 from kreassign.errors import InputError
@@ -388,7 +388,7 @@ def test_a_repair_goes_on_when_the_brake_is_released_whatever_is_unread() -> Non
     def world(now_s: float) -> Observation:
         seen = replace(cluster(0, LISTS, brokers=10), unread_topics={"u": "no answer"} if now_s > HOUR else {})
         if HOUR < now_s <= 2 * HOUR:
-            return replace(seen, brake=Known(Brake("stop")))
+            return replace(seen, brake=Known("stop"))
         return replace(seen, **THEIRS) if 3 * HOUR < now_s <= 4 * HOUR else seen
 
     watched = Watched(ACT, world, run_s=DAY)

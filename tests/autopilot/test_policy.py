@@ -95,7 +95,7 @@ def test_a_policy_has_a_guard_on_clients() -> None:
 
 def test_every_default_can_be_written_into_a_file() -> None:
     for table, _, lines in schema():
-        written = "\n".join(f"{line.key} = {_toml(line.default)}" for line in lines)
+        written = "\n".join(f"{line.key} = {_toml(line.written)}" for line in lines)
         assert parse_policy(f"[{table}]\n{written}", "p.toml") == DEFAULT_POLICY
 
 

@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from kreassign.autopilot import messages
-from kreassign.autopilot.events import Name, Planned
-from kreassign.autopilot.lifecycle import State
+from kreassign.autopilot.events import Name, Planned, State
 from kreassign.autopilot.observation import US
 from kreassign.autopilot.policy import Kind, parse_policy
 from kreassign.executor.client_guard import ClientAnswer, ClientGuard, ClientQuery
@@ -30,6 +29,7 @@ from kreassign.model import ConfigChange, ConfigResource, NewTopic, TopicPartiti
 from kreassign.model.error_codes import NOT_CONTROLLER
 from kreassign.monitoring.metrics import AutopilotStatus
 from kreassign.operations.autopilot import Autopilot
+from kreassign.operations.autopilot_decisions import Decisions
 from kreassign.operations.autopilot_journal import BRAKE, DECISIONS, decisions_path
 from kreassign.operations.autopilot_looks import read_policy, why
 from kreassign.operations.plan_files import read_plan_file
@@ -203,7 +203,9 @@ def test_a_run_that_cannot_write_its_pause_goes_on(tmp_path: Path) -> None:
 
     ours.context = replace(ours.context, observers=(beside,))
     time = ours.rig.transport
-    with Autopilot(ours.rig.client, ours.policy, ours.context, ours.messages.append, time, report=lock) as autopilot:
+    with Autopilot(
+        Decisions(ours.rig.client, ours.policy, ours.context, ours.messages.append, time, report=lock)
+    ) as autopilot:
         ours.rig.twin.crash(3)
         ours.watch(autopilot, 4980.0, 60.0)
         locks[0].close()

@@ -8,8 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from kreassign.autopilot.events import FindingMoved, Name
-from kreassign.autopilot.lifecycle import State
+from kreassign.autopilot.events import FindingMoved, Name, State
 from kreassign.autopilot.observation import Known, Observation
 from tests.autopilot.test_judgement import FULL_3
 from tests.autopilot.test_scenarios import GONE_3, LISTS

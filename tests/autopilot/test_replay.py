@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from kreassign.autopilot.events import DisksMeasured, DiskUse, FindingMoved, Looked, Name, Planned
-from kreassign.autopilot.lifecycle import State
+from kreassign.autopilot.events import DisksMeasured, DiskUse, FindingMoved, Looked, Name, Planned, State
 from kreassign.autopilot.policy import Kind, differences, parse_policy
 from kreassign.autopilot.replay import WouldAct, replay
 from tests.autopilot.test_scenarios import GONE_3, outages

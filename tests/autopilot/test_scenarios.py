@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from kreassign.autopilot.core import EndRun, HoldRun, PauseRun, PlanRepair, ResumeRun, RunRepair
-from kreassign.autopilot.events import ClosedGate, Name, Result, Silenced, TurnedOff, TurnedOn, WentOn
-from kreassign.autopilot.lifecycle import State
+from kreassign.autopilot.events import ClosedGate, Name, Result, Silenced, State, TurnedOff, TurnedOn, WentOn
 from kreassign.autopilot.memory import memory_of
-from kreassign.autopilot.observation import Brake, Known, Observation, Unknown
+from kreassign.autopilot.observation import Known, Observation, Unknown
 from kreassign.autopilot.policy import Kind, Policy
 from kreassign.autopilot.replay import replay
 from kreassign.model import TopicPartition
@@ -272,7 +271,7 @@ def test_an_unread_look_closes_no_finding() -> None:
 
 
 def test_the_brake_stops_what_is_to_begin_and_holds_what_runs() -> None:
-    brake = Known(Brake("pulled"))
+    brake = Known("pulled")
 
     def world(now_s: float) -> Observation:
         seen = outages((3, 0, DAY))(now_s)

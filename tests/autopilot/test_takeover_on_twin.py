@@ -18,9 +18,10 @@ from kreassign.executor.journal import journal_path, read_events
 from kreassign.executor.lease import OF_AUTOPILOTS, LeaseHolder, present_holder
 from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED
 from kreassign.model.run import Operator
-from kreassign.operations.autopilot import Autopilot
-from kreassign.operations.autopilot_journal import DECISIONS, decisions_path, turn_off, was_here
-from kreassign.operations.autopilot_keeper import Vigil, watch_or_stand_by
+from kreassign.operations.autopilot import Autopilot, watch_or_stand_by
+from kreassign.operations.autopilot_decisions import Decisions
+from kreassign.operations.autopilot_journal import DECISIONS, Requests, decisions_path, was_here
+from kreassign.operations.autopilot_keeper import Vigil
 from kreassign.operations.autopilot_lease import AutopilotLease
 from tests.autopilot.fleet import HOUR_S, Fleet, finding
 from tests.autopilot.test_journal_elsewhere import Hosts, Killed, hosts_of
@@ -194,7 +195,9 @@ def test_without_an_answer_about_the_lease_nothing_is_repaired(tmp_path: Path, c
     rig = with_offsets_topic(TwinRig(tmp_path, LISTS, brokers=6))
     ours, warnings, odd = Fleet(tmp_path, rig, ACT), list[str](), OddPort(rig.client)
     context = replace(ours.context, warn=warnings.append)
-    with Autopilot(cast(AdminClient, odd), ours.policy, context, ours.messages.append, rig.transport) as autopilot:
+    with Autopilot(
+        Decisions(cast(AdminClient, odd), ours.policy, context, ours.messages.append, rig.transport)
+    ) as autopilot:
         autopilot.look()
         for call in calls:
             odd.answer_always(call, unless_of_autopilots(not_reached))
@@ -216,7 +219,7 @@ def test_nothing_is_repaired_where_its_own_lease_is_forbidden(tmp_path: Path) ->
     ours, odd, before = Fleet(tmp_path, rig, ACT), OddPort(rig.client), rig.replicas
     odd.answer_always("join_group", unless_of_autopilots(refused(GROUP_AUTHORIZATION_FAILED)))
     client = cast(AdminClient, odd)
-    with Autopilot(client, ours.policy, ours.context, ours.messages.append, rig.transport) as autopilot:
+    with Autopilot(Decisions(client, ours.policy, ours.context, ours.messages.append, rig.transport)) as autopilot:
         rig.twin.crash(3)
         watch(autopilot, HOUR_S)
         outcomes = {one.outcome for one in autopilot.memory.acts}
@@ -244,7 +247,9 @@ def test_a_repair_starts_nothing_while_the_lease_is_in_doubt(tmp_path: Path) -> 
     silent_s: list[float] = []
 
     context = replace(ours.context, observers=(silence,))
-    with Autopilot(cast(AdminClient, odd), ours.policy, context, ours.messages.append, rig.transport) as autopilot:
+    with Autopilot(
+        Decisions(cast(AdminClient, odd), ours.policy, context, ours.messages.append, rig.transport)
+    ) as autopilot:
         rig.twin.crash(3)
         watch(autopilot, 45 * MINUTE_S)
         assert [one.outcome for one in autopilot.memory.acts] == ["done"]
@@ -270,7 +275,7 @@ def test_a_repair_keeps_its_lease_during_a_look_of_a_minute(tmp_path: Path) -> N
 
     odd.answer_always("describe_log_dirs", late)
     tell, time = ours.messages.append, rig.transport
-    with Autopilot(client, ours.policy, ours.context, tell, time, lease=lease) as autopilot:
+    with Autopilot(Decisions(client, ours.policy, ours.context, tell, time, lease=lease)) as autopilot:
         rig.twin.crash(3)
         watch(autopilot, 45 * MINUTE_S)
         (act,) = autopilot.memory.acts
@@ -285,7 +290,7 @@ def test_a_process_that_gets_its_lease_late_is_named_in_its_folder(tmp_path: Pat
     ours, odd = Fleet(tmp_path, rig, ACT), OddPort(rig.client)
     odd.answer_always("join_group", unless_of_autopilots(not_reached))
     client, folder = cast(AdminClient, odd), decisions_path(tmp_path, rig.twin.cluster_id).parent
-    with Autopilot(client, ours.policy, ours.context, ours.messages.append, rig.transport) as autopilot:
+    with Autopilot(Decisions(client, ours.policy, ours.context, ours.messages.append, rig.transport)) as autopilot:
         odd.answer_always("join_group", as_it_is)
         autopilot.look()
         holder = present_holder(rig.client, OF_AUTOPILOTS)
@@ -368,7 +373,7 @@ def test_requests_beside_a_standby_name_the_host_that_decides(hosts: Hosts) -> N
         return present_holder(hosts.fleet.rig.client, OF_AUTOPILOTS)
 
     def ask() -> None:
-        turn_off(hosts.state_dir("b"), hosts.cluster_id, HOUR_S, "ann", "upgrade", time, watcher)
+        Requests(hosts.state_dir("b"), hosts.cluster_id, time, watcher).off(HOUR_S, "ann", "upgrade")
 
     time = hosts.fleet.rig.transport
     with hosts.on("b", None) as former:

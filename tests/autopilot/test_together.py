@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from kreassign.autopilot.core import EndRun
-from kreassign.autopilot.events import Name, Planned, Rehearsed, Result, Silenced
-from kreassign.autopilot.lifecycle import State
+from kreassign.autopilot.events import Name, Planned, Rehearsed, Result, Silenced, State
 from kreassign.autopilot.observation import Known, Observation
 from kreassign.autopilot.policy import Kind
 from kreassign.autopilot.rehearsals import may_rehearse

@@ -17,10 +17,9 @@ from kreassign.autopilot.core import (
     symptoms,
     tick,
 )
-from kreassign.autopilot.events import Event, Name, NotPlanned, Planned, Rehearsed, Result, RunBegan, RunEnded
+from kreassign.autopilot.events import Event, Name, NotPlanned, Planned, Rehearsed, Result, RunBegan, RunEnded, State
 from kreassign.autopilot.gains import amount_before
 from kreassign.autopilot.gates import resting, together
-from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Memory, remember
 from kreassign.autopilot.messages import Message
 from kreassign.autopilot.observation import NO_RUN, US, Absent, Known, Observation, RunSeen

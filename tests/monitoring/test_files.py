@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
+from kreassign.autopilot.events import State
 from kreassign.autopilot.gates import GATES
-from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.policy import Kind
 from kreassign.cli.main import kreassign
 from kreassign.executor.guards import GuardName

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from kreassign.admin import AdminClient, client_settings
-from kreassign.autopilot.events import Name, Result
-from kreassign.autopilot.lifecycle import State
+from kreassign.autopilot.events import Name, Result, State
 from kreassign.autopilot.memory import SOON_MS, Memory
 from kreassign.autopilot.policy import Kind
 from kreassign.executor.history.run_history import read_history

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from kreassign.autopilot.lifecycle import OPEN, STEPS, Evidence, State
+from kreassign.autopilot.core import STEPS, Evidence
+from kreassign.autopilot.events import OPEN, State
 from kreassign.autopilot.policy import schema
 from scripts.autopilot_policy_page import PAGE, policy_page
 

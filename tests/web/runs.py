@@ -23,9 +23,9 @@ from kreassign.autopilot.events import (
     Result,
     RunBegan,
     RunEnded,
+    State,
     TurnedOff,
 )
-from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.policy import Kind
 from kreassign.executor.events import MovesSubmitted, PlacementState, PlannedMove, Refusal, SubmissionIntended
 from kreassign.executor.journal import Journal, find_journals

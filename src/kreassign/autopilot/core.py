@@ -1,6 +1,6 @@
 """One tick: from what is remembered and what a look shows, to events, messages, and at most one thing to do. Pure.
 
-    look ──▶ symptoms ──▶ evidence of each finding ──▶ its next state (`lifecycle.STEPS`) ──▶ messages
+    look ──▶ symptoms ──▶ evidence of each finding ──▶ its next state (`STEPS`) ──▶ messages
                                                              │
                              the most urgent that is due ────┴──▶ plan it, run it, or end its run
 
@@ -12,18 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kreassign.autopilot import events, gates
 from kreassign.autopilot.detectors import DETECTORS, is_low
-from kreassign.autopilot.events import CLUSTER, ClosedGate, Event, Name
+from kreassign.autopilot.events import CLUSTER, ClosedGate, Event, Name, State
 from kreassign.autopilot.facts import MISSED_MS, facts, is_long_ago, is_sign_due
 from kreassign.autopilot.gains import gained
 from kreassign.autopilot.gates import Case
-from kreassign.autopilot.lifecycle import STEPS, Evidence, NextAction, State
 from kreassign.autopilot.memory import SILENT_MS, Act, Finding, Memory, last_act, remember, rests_since
-from kreassign.autopilot.messages import COMMANDS, Message, digest, digest_is_due, over_text, told_message
+from kreassign.autopilot.messages import COMMANDS, Message, about, digest, digest_is_due, over_text, told_message
 from kreassign.autopilot.observation import Known, Observation, RunSeen
 from kreassign.autopilot.policy import Kind, Level, Policy
 from kreassign.autopilot.rehearsals import counts_still
@@ -114,6 +114,12 @@ class Decision:
         self.events.append(event)
         self.memory = remember(self.memory, event)
 
+    def tell(
+        self, name: Name, what: str, why: str = "", commands: tuple[str, ...] = (), *, is_over: bool = False
+    ) -> None:
+        """Tell people of a finding."""
+        self.messages.append(about(name, what, why, commands, is_over=is_over))
+
 
 def tick(memory: Memory, now: Observation, policy: Policy, shown: Mapping[Name, Symptom] | None = None) -> Decision:
     """Decide on one look, by the symptoms that it shows unless others are given."""
@@ -155,12 +161,12 @@ def _steer(decided: Decision, look: Look, shown: Mapping[Name, Symptom]) -> None
     if people != act.held_by_people:
         decided.note(events.PeopleHeld(now.at_ms, act.name, people))
         if people:
-            what = f"{act.name}: {people} paused its repair, and it stays so"
-            decided.messages.append(Message(act.name, what, "", (f"kreassign resume {act.run_id}",)))
+            resume = f"kreassign resume {act.run_id}"
+            decided.tell(act.name, f"{people} paused its repair, and it stays so", commands=(resume,))
     why = None if act.is_end_asked else _unwanted(look, act, shown)
     if why:
         decided.note(events.EndAsked(now.at_ms, act.name, why))
-        decided.messages.append(Message(act.name, f"{act.name}: its repair ends early", why))
+        decided.tell(act.name, "its repair ends early", why)
     act = decided.memory.running or act
     if people and act.is_end_asked:
         _let_rest(decided, now.at_ms, act, is_new=bool(why))
@@ -173,8 +179,7 @@ def _steer(decided: Decision, look: Look, shown: Mapping[Name, Symptom]) -> None
     if (stop and stop.gate) != (act.held and act.held.gate):
         decided.note(events.HoldAsked(now.at_ms, act.name, stop))
         if stop and not act.held:
-            what = f"{act.name}: its repair holds, and starts nothing"
-            decided.messages.append(Message(act.name, what, stop.why))
+            decided.tell(act.name, "its repair holds, and starts nothing", stop.why)
     symptom = shown.get(act.name)
     is_closed = gates.window_text(gates.hours_of(act, look.policy), now.at_ms) is not None
     if is_closed and symptom is not None and gates.at_any_time(look.policy, act.name.kind, is_urgent=symptom.is_urgent):
@@ -279,8 +284,8 @@ def _judge(decided: Decision, case: Case) -> None:
         decided.note(events.GatesJudged(at_ms, name, closed, since_ms, is_due or was_told))
     if is_due:
         why = "; ".join(f"{one.gate}: {one.why}" for one in keeping)
-        what = f"{name}: its repair has been kept for {format_seconds(kept_ms / 1000)}"
-        decided.messages.append(Message(name, what, why, (*COMMANDS, "kreassign doctor")))
+        what = f"its repair has been kept for {format_seconds(kept_ms / 1000)}"
+        decided.tell(name, what, why, (*COMMANDS, "kreassign doctor"))
 
 
 # Symptoms, and the evidence that they are.
@@ -307,18 +312,19 @@ def evidence_of(look: Look, name: Name, symptom: Symptom | None, since_ms: int) 
     return Evidence.LASTING if age_s < symptom.propose_s else Evidence.RIPE
 
 
-def _evidence(look: Look, finding: Finding, symptom: Symptom | None) -> Evidence:
+def _evidence(step: Stepped) -> Evidence:
     """The evidence that moves a finding: what was not read, or has to ripen again, takes no plan back.
 
     Proposal and signatures wait for that, and so does the judgement of a repair: a break shows no health. Nor do they
     go while urgency comes and goes within an hour.
     """
-    evidence = evidence_of(look, finding.name, symptom, finding.since_ms)
+    finding, symptom, now = step.finding, step.symptom, step.look.now
+    evidence = evidence_of(step.look, step.name, symptom, finding.since_ms)
     if symptom is None or evidence is Evidence.RIPE or finding.state not in PLANNED:
         return evidence
     waits = symptom.propose_s < NEVER_S or gates.hides_urgency(finding, symptom)
-    is_lately = _was_urgent_lately(finding, look.now.at_ms)
-    return Evidence.UNKNOWN if waits or is_lately or gates.unread(look.now, finding.name.kind) else evidence
+    is_lately = _was_urgent_lately(finding, now.at_ms)
+    return Evidence.UNKNOWN if waits or is_lately or gates.unread(now, finding.name.kind) else evidence
 
 
 def _was_urgent_lately(finding: Finding, at_ms: int) -> bool:
@@ -331,63 +337,103 @@ def _is_urgent(look: Look, finding: Finding, symptom: Symptom) -> bool:
     return symptom.is_urgent or (finding.urgent_ms is not None and is_hidden)
 
 
+class Stepped(NamedTuple):
+    """A finding on its way by the table, with what the look shows of it."""
+
+    decided: Decision
+    look: Look
+    name: Name
+    symptom: Symptom | None
+
+    @property
+    def finding(self) -> Finding:
+        """The finding as it is by now."""
+        return self.decided.memory.findings[self.name]
+
+    @property
+    def seen(self) -> str:
+        """The sentence of this look, or the last one that is remembered."""
+        return self.finding.seen if self.symptom is None else self.symptom.seen
+
+    @property
+    def case(self) -> Case:
+        """The finding as one that may be repaired now."""
+        assert self.symptom is not None, "only what is there is ripe"
+        return Case(self.finding, self.symptom, self.look.now, self.decided.memory, self.look.policy)
+
+    @property
+    def is_settled(self) -> bool:
+        """True if it has been in its state for as long as repairs settle."""
+        return self.look.now.at_ms - self.finding.state_ms >= self.look.policy.care.settle * 1000
+
+    def note(self, to: State, why: str, **more: Any) -> None:
+        """Write down that the finding came into a state, or how it stands in its own."""
+        self.decided.note(events.FindingMoved(self.look.now.at_ms, self.name, to, why, self.seen, **more))
+
+    def tell(self, what: str, why: str) -> None:
+        """Tell people of it."""
+        self.decided.tell(self.name, what, why, COMMANDS)
+
+    def move(self, to: State, why: str) -> None:
+        """Move the finding once more, and tell that."""
+        _note_gain(self)
+        self.note(to, why)
+        self.tell(why, f"{self.seen}{_gain_text(self)}")
+
+
 def _step(decided: Decision, look: Look, name: Name, symptom: Symptom | None) -> None:
     """Move one finding by the table, and take what follows."""
-    at_ms = look.now.at_ms
     before = decided.memory.findings.get(name)
     if before is None or before.state is State.CLOSED:
         if symptom is None:
             return
-        begun = events.FindingMoved(at_ms, name, State.SEEN, "it is there", symptom.seen, symptom.since_ms)
         brokers = tuple(sorted(symptom.brokers))
+        begun = events.FindingMoved(look.now.at_ms, name, State.SEEN, "it is there", symptom.seen, symptom.since_ms)
         decided.note(replace(begun, brokers=brokers, by_growth=symptom.by_growth))
-    _follow_sight(decided, look, name, symptom)
-    if symptom is not None and _fills_again(finding := decided.memory.findings[name], symptom):
-        Stepped(decided, look, finding, symptom).move(State.TOLD, "it was below its limits, and fills again")
+    step = Stepped(decided, look, name, symptom)
+    _follow_sight(step)
+    if _fills_again(step.finding, symptom):
+        step.move(State.TOLD, "it was below its limits, and fills again")
     for _ in range(len(State)):  # what is old when it is first seen passes several states at once
-        finding = decided.memory.findings[name]
-        evidence = _evidence(look, finding, symptom)
-        to, action = STEPS[finding.state, evidence]
-        if to is not finding.state:
-            _note_gain(decided, look, finding)
-            seen = finding.seen if symptom is None else symptom.seen
-            moved = events.FindingMoved(at_ms, name, to, f"the evidence is {evidence}", seen)
+        state, evidence = step.finding.state, _evidence(step)
+        to, follow = STEPS[state, evidence]
+        if to is not state:
+            _note_gain(step)
+            urgency: dict[str, bool | None] = {}
             if symptom is not None and symptom.is_urgent and to is State.TOLD:
-                moved = replace(moved, is_urgent=True, urgent_by_growth=symptom.urgent_by_growth)
-            decided.note(moved)
-        FOLLOW[action](Stepped(decided, look, decided.memory.findings[name], symptom))
-        if to is finding.state or to is State.CLOSED:
+                urgency = {"is_urgent": True, "urgent_by_growth": symptom.urgent_by_growth}
+            step.note(to, f"the evidence is {evidence}", **urgency)
+        if follow is not None:
+            follow(step)
+        if to is state or to is State.CLOSED:
             break
-    _tell_late(decided, look, name, symptom)
-    finding = decided.memory.findings[name]
-    if symptom is None or finding.state is State.SEEN:
-        return
-    _tell_growth(decided, look, finding, symptom)
-    _tell_urgency(decided, look, finding, symptom)
+    if symptom is not None and step.finding.state is not State.SEEN:
+        _tell_late(step)
+        _tell_growth(step, symptom)
+        _tell_urgency(step, symptom)
 
 
-def _tell_urgency(decided: Decision, look: Look, finding: Finding, symptom: Symptom) -> None:
+def _tell_urgency(step: Stepped, symptom: Symptom) -> None:
     """Tell a finding again when it becomes urgent, or a disk by its used share, too; note by what it is there."""
-    at_ms, name = look.now.at_ms, finding.name
-    was_urgent = finding.urgent_ms is not None and not _was_urgent_lately(finding, at_ms)
-    moved = events.FindingMoved(at_ms, name, finding.state, finding.why, symptom.seen, by_growth=symptom.by_growth)
-    by_other = replace(moved, urgent_by_growth=symptom.urgent_by_growth)
+    finding, by = step.finding, {"by_growth": symptom.by_growth}
+    by_other = {**by, "urgent_by_growth": symptom.urgent_by_growth}
+    was_urgent = finding.urgent_ms is not None and not _was_urgent_lately(finding, step.look.now.at_ms)
     is_full = symptom.urgent_by_growth is False and not finding.was_full
     if symptom.is_urgent and finding.urgent_ms is None:
-        decided.note(replace(by_other, why="it is urgent", is_urgent=True))
-        decided.messages.append(Message(name, f"{name}: it is urgent now: {symptom.seen}", finding.why, COMMANDS))
-    elif was_urgent and not _is_urgent(look, finding, symptom):
-        decided.note(replace(moved, is_urgent=False))
+        step.note(finding.state, "it is urgent", is_urgent=True, **by_other)
+        step.tell(f"it is urgent now: {symptom.seen}", finding.why)
+    elif was_urgent and not _is_urgent(step.look, finding, symptom):
+        step.note(finding.state, finding.why, is_urgent=False, **by)
     elif _is_by_other(finding, symptom):
-        decided.note(by_other)
+        step.note(finding.state, finding.why, **by_other)
         if is_full and finding.urgent_ms is not None:
-            what = f"{name}: its used share alone makes it urgent now: {symptom.seen}"
-            decided.messages.append(Message(name, what, finding.why, COMMANDS))
+            step.tell(f"its used share alone makes it urgent now: {symptom.seen}", finding.why)
 
 
-def _fills_again(finding: Finding, symptom: Symptom) -> bool:
+def _fills_again(finding: Finding, symptom: Symptom | None) -> bool:
     """True if a disk was below its limits since its repair, or since people look into it, and is not any more."""
-    return finding.state in {State.SETTLING, State.GIVEN_UP} and finding.was_low and symptom.by_growth is False
+    is_full = symptom is not None and symptom.by_growth is False
+    return finding.state in {State.SETTLING, State.GIVEN_UP} and finding.was_low and is_full
 
 
 def _is_by_other(finding: Finding, symptom: Symptom) -> bool:
@@ -396,12 +442,12 @@ def _is_by_other(finding: Finding, symptom: Symptom) -> bool:
     return symptom.by_growth not in {None, finding.by_growth} or is_urgent_by_other
 
 
-def _note_gain(decided: Decision, look: Look, finding: Finding) -> None:
+def _note_gain(step: Stepped) -> None:
     """Write down what a repair has gained when it has settled: of one for several findings, with the first of them."""
-    act = last_act(decided.memory, finding.name)
-    is_own = act is not None and act.name == finding.name
-    if is_own and finding.state is State.SETTLING and (gain := gained(look, act)):
-        decided.note(gain)
+    act = last_act(step.decided.memory, step.name)
+    is_own = act is not None and act.name == step.name
+    if is_own and step.finding.state is State.SETTLING and (gain := gained(step.look, act)):
+        step.decided.note(gain)
 
 
 def _gain_text(step: Stepped) -> str:
@@ -411,90 +457,54 @@ def _gain_text(step: Stepped) -> str:
     return f"; its repair: {act.account}" if act is not None and act.gain and is_of_this else ""
 
 
-def _tell_growth(decided: Decision, look: Look, finding: Finding, symptom: Symptom) -> None:
+def _tell_growth(step: Stepped, symptom: Symptom) -> None:
     """Tell a finding about the cluster again when it is about more brokers."""
-    if not (more := symptom.brokers - finding.brokers):
-        return
-    name = finding.name
-    why = f"it is about {counted(len(more), 'broker')} more, such as {min(more)}"
-    brokers = tuple(sorted(symptom.brokers))
-    decided.note(events.FindingMoved(look.now.at_ms, name, finding.state, why, symptom.seen, brokers=brokers))
-    if finding.is_told:
-        decided.messages.append(Message(name, f"{name}: {why}: {symptom.seen}", finding.why, COMMANDS))
+    finding = step.finding
+    if more := symptom.brokers - finding.brokers:
+        why = f"it is about {counted(len(more), 'broker')} more, such as {min(more)}"
+        step.note(finding.state, why, brokers=tuple(sorted(symptom.brokers)))
+        if finding.is_told:
+            step.tell(f"{why}: {symptom.seen}", finding.why)
 
 
-def _follow_sight(decided: Decision, look: Look, name: Name, symptom: Symptom | None) -> None:
+def _follow_sight(step: Stepped) -> None:
     """Write down when a finding is seen no more, and again: time for which nobody saw it is no evidence."""
-    at_ms, finding = look.now.at_ms, decided.memory.findings[name]
-    if finding.state is State.CLOSED:
-        return
-    if symptom is not None:
+    finding, at_ms, name = step.finding, step.look.now.at_ms, step.name
+    if step.symptom is not None:
         if finding.lost_ms:
             is_new = finding.is_gone or at_ms - finding.lost_ms > MISSED_MS
-            decided.note(events.SightBack(at_ms, name, at_ms if is_new else finding.since_ms))
+            step.decided.note(events.SightBack(at_ms, name, at_ms if is_new else finding.since_ms))
         return
-    is_gone, low = evidence_of(look, name, None, finding.since_ms) is Evidence.GONE, is_low(look, name)
+    is_gone, low = evidence_of(step.look, name, None, finding.since_ms) is Evidence.GONE, is_low(step.look, name)
     if is_gone and finding.state is not State.RUNNING:
         return  # it closes
     if not finding.lost_ms or is_gone > finding.is_gone or low > finding.was_low:
-        decided.note(events.SightLost(at_ms, name, is_gone, low))
+        step.decided.note(events.SightLost(at_ms, name, is_gone, low))
 
 
-class Stepped(NamedTuple):
-    """A finding after its step by the table, with what the look shows of it."""
-
-    decided: Decision
-    look: Look
-    finding: Finding
-    symptom: Symptom | None
-
-    @property
-    def name(self) -> Name:
-        """Name of the finding."""
-        return self.finding.name
-
-    @property
-    def seen(self) -> str:
-        """The sentence of this look, or the last one that is remembered."""
-        return self.finding.seen if self.symptom is None else self.symptom.seen
-
-    @property
-    def state_age_ms(self) -> int:
-        """Time since the finding came into its state."""
-        return self.look.now.at_ms - self.finding.state_ms
-
-    def move(self, to: State, why: str) -> None:
-        """Move the finding once more, and tell that."""
-        _note_gain(self.decided, self.look, self.finding)
-        self.decided.note(events.FindingMoved(self.look.now.at_ms, self.name, to, why, self.seen))
-        told = Message(self.name, f"{self.name}: {why}", f"{self.seen}{_gain_text(self)}", COMMANDS)
-        self.decided.messages.append(told)
-
-
-def _tell_late(decided: Decision, look: Look, name: Name, symptom: Symptom | None) -> None:
+def _tell_late(step: Stepped) -> None:
     """Tell what came and went too often to be told each time, once it lasts."""
-    finding = decided.memory.findings[name]
-    if symptom is None or finding.is_told or finding.state in {State.SEEN, State.CLOSED}:
-        return
-    is_ripe = evidence_of(look, name, symptom, finding.since_ms) is Evidence.RIPE
-    if is_ripe or look.now.at_ms - finding.since_ms >= LASTS_MS:
-        why = "it came and went, and lasts"
-        decided.note(events.FindingMoved(look.now.at_ms, name, finding.state, why, symptom.seen, is_told_late=True))
-        decided.messages.append(told_message(decided.memory.findings[name], look.policy))
+    finding, look = step.finding, step.look
+    is_ripe = evidence_of(look, step.name, step.symptom, finding.since_ms) is Evidence.RIPE
+    if not finding.is_told and (is_ripe or look.now.at_ms - finding.since_ms >= LASTS_MS):
+        step.note(finding.state, "it came and went, and lasts", is_told_late=True)
+        _tell(step)
 
 
 def _tell(step: Stepped) -> None:
+    """Tell that it is there."""
     if step.finding.is_told:
         step.decided.messages.append(told_message(step.finding, step.look.policy))
 
 
 def _tell_less(step: Stepped) -> None:
+    """Tell that nothing is to be repaired now."""
     if step.finding.is_told:
-        why = f"nothing is to be repaired now{_gain_text(step)}"
-        step.decided.messages.append(Message(step.name, f"{step.name}: {step.seen}", why, COMMANDS))
+        step.tell(step.seen, f"nothing is to be repaired now{_gain_text(step)}")
 
 
 def _tell_over(step: Stepped) -> None:
+    """Tell that it is over."""
     if step.finding.is_told:
         now, name = step.look.now, step.name
         over, commands = over_text(now, name), tuple[str, ...]()
@@ -502,29 +512,29 @@ def _tell_over(step: Stepped) -> None:
         is_idle = is_broker and not any(one.leader == name.broker for one in now.placed)
         if is_idle and name.broker in now.live & now.replica_counts.keys():
             over, commands = "it is in sync again, and leads nothing any more", (LEADERS_BACK,)
-        why = f"{step.finding.seen}{_gain_text(step)}"
-        step.decided.messages.append(Message(name, f"{name}: {over}", why, commands, is_over=True))
+        step.decided.tell(name, over, f"{step.finding.seen}{_gain_text(step)}", commands, is_over=True)
 
 
 def _plan(step: Stepped) -> None:
-    assert step.symptom is not None, "only what is there is ripe"
-    if _may_plan(step.finding, step.symptom, step.look) and step.decided.order is None:
+    """Plan a repair, where the level says so."""
+    if step.decided.order is None and _may_plan(step.case):
         step.decided.order = PlanRepair(step.name)
 
 
 def _act(step: Stepped) -> None:
-    assert step.symptom is not None, "only what is there is ripe"
+    """Run the repair, where the level says so and all gates are open."""
     if step.decided.order is None:
-        now, _, policy = step.look
-        step.decided.order = _next_order(Case(step.finding, step.symptom, now, step.decided.memory, policy))
+        step.decided.order = _next_order(step.case)
 
 
 def _measure(step: Stepped) -> None:
-    if step.state_age_ms >= step.look.policy.care.settle * 1000:
-        _note_gain(step.decided, step.look, step.finding)
+    """Write down what was gained when the settling time is over, whether the finding is over or not."""
+    if step.is_settled:
+        _note_gain(step)
 
 
 def _end_run(step: Stepped) -> None:
+    """End the repair, where that copies less than going on."""
     act, name = step.decided.memory.running, step.name
     if name.kind not in gates.REDUNDANCY or act is None or act.name != name or act.is_end_asked:
         return
@@ -533,46 +543,74 @@ def _end_run(step: Stepped) -> None:
 
 
 def _judge_repair(step: Stepped) -> None:
-    assert step.symptom is not None, "only what is there is ripe"
-    repair, still = last_act(step.decided.memory, step.name), step.symptom.partitions
+    """Plan again for what the repair did not move, else give up when the settling time is over."""
+    repair, still = last_act(step.decided.memory, step.name), step.case.symptom.partitions
     if still is not None and (repair is None or not still.intersection(repair.moves)):
         step.move(State.TOLD, "it is there with partitions that its repair did not move: it is planned again")
-    elif step.state_age_ms >= step.look.policy.care.settle * 1000:
+    elif step.is_settled:
         step.move(State.GIVEN_UP, "it is still there after its repair: look into it")
 
 
 def _reconsider(step: Stepped) -> None:
+    """Plan a repair again when people had a day, where it is about the whole cluster."""
     # By then it may be about other partitions of the cluster; those that were moved rest.
-    if step.name.subject == CLUSTER and step.state_age_ms >= DAY_MS:
+    if step.name.subject == CLUSTER and step.look.now.at_ms - step.finding.state_ms >= DAY_MS:
         step.move(State.TOLD, "people had a day to look into it: a repair is planned again")
 
 
-FOLLOW: Mapping[NextAction, Callable[[Stepped], None]] = MappingProxyType({
-    NextAction.NOTHING: lambda _: None,
-    NextAction.TELL: _tell,
-    NextAction.TELL_LESS: _tell_less,
-    NextAction.TELL_OVER: _tell_over,
-    NextAction.PLAN: _plan,
-    NextAction.ACT: _act,
-    NextAction.END_RUN: _end_run,
-    NextAction.MEASURE: _measure,
-    NextAction.JUDGE: _judge_repair,
-    NextAction.RECONSIDER: _reconsider,
+class Evidence(StrEnum):
+    """The part of a look that moves a finding."""
+
+    GONE = "gone"  # it is not there
+    UNKNOWN = "unknown"  # what shows it could not be read
+    FRESH = "fresh"  # too young to be told
+    LASTING = "lasting"  # told, and too young to be proposed
+    RIPE = "ripe"  # due for a proposal
+
+
+class Step(NamedTuple):
+    """Where evidence leads from a state, and what follows besides."""
+
+    to: State
+    follow: Callable[[Stepped], None] | None = None
+
+
+STEPS: Mapping[tuple[State, Evidence], Step] = MappingProxyType({
+    **{(state, evidence): Step(state) for state in State for evidence in Evidence},
+    (State.SEEN, Evidence.GONE): Step(State.CLOSED),
+    (State.SEEN, Evidence.LASTING): Step(State.TOLD, _tell),
+    (State.SEEN, Evidence.RIPE): Step(State.TOLD, _tell),
+    (State.TOLD, Evidence.GONE): Step(State.CLOSED, _tell_over),
+    (State.TOLD, Evidence.RIPE): Step(State.TOLD, _plan),
+    (State.PROPOSED, Evidence.GONE): Step(State.CLOSED, _tell_over),
+    (State.PROPOSED, Evidence.FRESH): Step(State.TOLD, _tell_less),
+    (State.PROPOSED, Evidence.LASTING): Step(State.TOLD, _tell_less),
+    (State.PROPOSED, Evidence.RIPE): Step(State.PROPOSED, _act),
+    (State.RUNNING, Evidence.GONE): Step(State.RUNNING, _end_run),
+    (State.SETTLING, Evidence.GONE): Step(State.CLOSED, _tell_over),
+    (State.SETTLING, Evidence.UNKNOWN): Step(State.SETTLING, _measure),
+    (State.SETTLING, Evidence.FRESH): Step(State.TOLD, _tell_less),
+    (State.SETTLING, Evidence.LASTING): Step(State.TOLD, _tell_less),
+    (State.SETTLING, Evidence.RIPE): Step(State.SETTLING, _judge_repair),
+    (State.CLOSED, Evidence.FRESH): Step(State.SEEN),
+    (State.CLOSED, Evidence.LASTING): Step(State.SEEN),
+    (State.CLOSED, Evidence.RIPE): Step(State.SEEN),
+    (State.GIVEN_UP, Evidence.GONE): Step(State.CLOSED, _tell_over),
+    (State.GIVEN_UP, Evidence.RIPE): Step(State.GIVEN_UP, _reconsider),
 })  # fmt: skip
-"""Deeds that follow from steps."""
+"""Steps by state and evidence: a finding stays as it is unless a row says otherwise."""
 
 
-def _may_plan(finding: Finding, symptom: Symptom, look: Look) -> bool:
+def _may_plan(case: Case) -> bool:
     """True where the level wants a plan, and neither back-off, rest, silence, a run nor many losses forbid it."""
-    silence = finding.silence
-    case = Case(finding, symptom, *look)
+    finding, at_ms = case.finding, case.now.at_ms
     return (
-        level_of(finding.name, look.policy) is not Level.TELL
-        and finding.not_before_ms <= look.now.at_ms
-        and (silence is None or silence.until_ms <= look.now.at_ms)
-        and look.memory.running is None
-        and gates.many_text(look) is None
-        and not gates.unread(look.now, finding.name.kind)
+        level_of(finding.name, case.policy) is not Level.TELL
+        and finding.not_before_ms <= at_ms
+        and gates.silence_text(finding, at_ms) is None
+        and case.memory.running is None
+        and gates.many_text(case.look) is None
+        and not gates.unread(case.now, case.kind)
         and gates.rest_text(case) is None
         and gates.together_text(case) is None
     )
@@ -597,4 +635,4 @@ def _next_order(case: Case) -> Order | None:
         every_ms = PLANNED_AGAIN_MS
     is_unasked = level is Level.ASK and case.finding.asked is None and not gates.is_restless(look, case.finding.name)
     is_due = is_unasked or case.now.at_ms - proposal.at_ms >= every_ms
-    return PlanRepair(case.finding.name) if is_due and _may_plan(case.finding, case.symptom, look) else None
+    return PlanRepair(case.finding.name) if is_due and _may_plan(case) else None

@@ -1,19 +1,6 @@
-"""Detectors: a row for each kind of trouble that is or will be, with its evidence, patience and remedy. Pure.
+"""Detectors: a row for each kind of trouble that is or will be, with its evidence and patience. Pure.
 
-    kind              is there when                                  remedy
-    unread            something did not answer                       none: what it hides stays as it is
-    many-gone         brokers went at once, or a whole rack          none: everything stops
-    broker-gone       a broker is down, and holds replicas           replace its replicas, no others
-    disk-fills        a directory is used so far, or soon            directories of the broker, else replicas leave it
-    directory-failed  a live broker reports one as offline           replace its replicas
-    placement         fewer replicas than the topic, or racks        repair
-    new-broker        a live broker without replicas                 move replicas to it, between no others
-    slow-broker       most that it follows is out of sync, or was    leaders leave it; replicas stay
-                      so again and again; so are single replicas;
-                      its writes take long, by a metric
-    band-left         a broker holds much more than the mean         rebalance
-    leaders           the preferred replica is in sync, not leader   elect it
-
+The tables of the policy say what each kind is, and `TASKS` of `operations/autopilot_plans.py` how it is repaired.
 Where that which would show a symptom was not read, the row is blind for it, and says why.
 """
 
@@ -24,13 +11,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from kreassign.autopilot.events import CLUSTER, Name, Result
-from kreassign.autopilot.followers import sees_slow, slow_broker
+from kreassign.autopilot.events import CLUSTER, Name, Result, State
 from kreassign.autopilot.growth import GROWN_OVER_MS, NO_GROWTH, growths_of, use_of, uses_of
-from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import MOST_REPLACED, OFTEN, OUTAGES_KEPT, UNBEGUN, Memory
 from kreassign.autopilot.observation import Observation, Unknown, last_copies
 from kreassign.autopilot.policy import DiskFills, Kind
+from kreassign.autopilot.slow_brokers import WRITE_TIMES, sees_slow, slow_broker, unread_text
 from kreassign.autopilot.symptoms import (
     NEVER_S,
     Look,
@@ -41,7 +27,6 @@ from kreassign.autopilot.symptoms import (
     sees_placement,
     sees_whole_placement,
 )
-from kreassign.autopilot.write_times import SUBJECT, unread_text
 from kreassign.errors import InputError
 from kreassign.model import NO_LEADER, Partition
 from kreassign.model.disks import HELD, disks
@@ -60,7 +45,7 @@ class Detector(NamedTuple):
 
 def _unread(look: Look) -> Iterator[Symptom]:
     """Write times by themselves: a broker without an exporter would keep the finding open, and the next one untold."""
-    found = {CLUSTER: look.now.unread(), SUBJECT: unread_text(look.now, look.policy.slow_broker)}
+    found = {CLUSTER: look.now.unread(), WRITE_TIMES: unread_text(look.now, look.policy.slow_broker)}
     for subject, unread in found.items():
         if unread:
             seen = f"could not be read: {unread}; what that hides is neither found nor repaired"

@@ -12,11 +12,25 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
-from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.policy import Kind
 from kreassign.errors import InputError
 from kreassign.model import TopicPartition
 from kreassign.model.text import shortened
+
+
+class State(StrEnum):
+    """How far a finding has come."""
+
+    SEEN = "seen"  # it may pass
+    TOLD = "told"  # it lasts, and people know
+    PROPOSED = "proposed"  # a repair is planned
+    RUNNING = "running"  # the repair runs
+    SETTLING = "settling"  # the repair has run; whether it helped shows after a while
+    CLOSED = "closed"  # it is over
+    GIVEN_UP = "given up"  # it outlasted its repair: people look into it
+
+
+OPEN = frozenset(State) - {State.CLOSED}
 
 CLUSTER = "cluster"
 """Subject of a finding that is about no broker in particular."""

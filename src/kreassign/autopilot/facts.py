@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kreassign.autopilot import events
-from kreassign.autopilot.events import Event
-from kreassign.autopilot.followers import catching_up, is_sync_unread, sync_changed
+from kreassign.autopilot.events import Event, State
 from kreassign.autopilot.gates import moved_by_others, others_now
 from kreassign.autopilot.growth import use_of
-from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Memory
 from kreassign.autopilot.observation import Known, Unknown
+from kreassign.autopilot.slow_brokers import catching_up, is_sync_unread, sync_changed
 from kreassign.autopilot.symptoms import Look
 from kreassign.model import TopicPartition
 from kreassign.model.text import DAY_MS, HOUR_MS

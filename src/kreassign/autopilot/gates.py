@@ -11,10 +11,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from kreassign.autopilot.detectors import DETECTORS, at_once, flapping, growth_text, price_of, went_ms
-from kreassign.autopilot.events import ClosedGate, Name, PlanLoads, Rehearsed
-from kreassign.autopilot.lifecycle import State
+from kreassign.autopilot.events import ClosedGate, Name, PlanLoads, Rehearsed, State
 from kreassign.autopilot.memory import Act, Finding, Memory
-from kreassign.autopilot.observation import Absent, Known, Observation, Unknown
+from kreassign.autopilot.observation import Known, Observation, Perhaps, Unknown
 from kreassign.autopilot.policy import Kind, Level, Policy
 from kreassign.autopilot.symptoms import NEVER_S, Look, Symptom, has_remedy
 from kreassign.executor.scheduling.windows import local_time, open_interval
@@ -71,10 +70,6 @@ def _since(case: Case, at_ms: int) -> float:
     return (case.now.at_ms - at_ms) / 1000
 
 
-def _rest_of(case: Case, until_ms: float) -> str:
-    return format_seconds(max(0.0, (until_ms - case.now.at_ms) / 1000))
-
-
 # People: the policy, the brake, off, silence.
 
 
@@ -103,26 +98,24 @@ def _approvals(case: Case) -> str | None:
     return finding.judged.lacking or None
 
 
+def _unless_absent(reading: Perhaps[str], known: str, unknown: str) -> str | None:
+    """Why a thing that may be there keeps repairs: what it is, or why that is not known."""
+    match reading:
+        case Known(what):
+            return known.format(what)
+        case Unknown(why):
+            return f"{unknown} ({why})"
+    return None
+
+
 def brake_text(now: Observation) -> str | None:
     """Why nothing may begin by the brake of the cluster."""
-    match now.brake:
-        case Absent():
-            return None
-        case Known(brake):
-            return f"the brake is pulled: {brake.text}"
-        case Unknown(why):
-            return f"whether the brake is pulled could not be read ({why})"
+    return _unless_absent(now.brake, "the brake is pulled: {}", "whether the brake is pulled could not be read")
 
 
 def watcher_text(now: Observation) -> str | None:
     """Why nothing may begin or go on by another autopilot, which may look after the cluster."""
-    match now.watcher:
-        case Absent():
-            return None
-        case Known(watcher):
-            return watcher
-        case Unknown(why):
-            return f"whether another autopilot looks after the cluster is not known ({why})"
+    return _unless_absent(now.watcher, "{}", "whether another autopilot looks after the cluster is not known")
 
 
 def off_text(now: Observation, memory: Memory) -> str | None:
@@ -178,15 +171,11 @@ def silence_text(finding: Finding, at_ms: int) -> str | None:
 
 
 def _people(case: Case) -> str | None:
-    why = case.symptom.may_act or _balanced(case)
+    """Leave to people what they decide, and what a balancer of others balances that is certainly at work."""
+    why, balancer = case.symptom.may_act, case.now.sure_balancer
+    if not why and balancer and case.kind in BALANCING and case.policy.level(case.kind) is not Level.ASK:
+        why = f"{balancer}, balances this cluster"
     return f"{why}: people decide" if why else None
-
-
-def _balanced(case: Case) -> str:
-    """Sentence on a balancer of others that is certainly at work; what it balances is left to it, or to people."""
-    if case.kind not in BALANCING or not case.now.sure_balancer or case.policy.level(case.kind) is Level.ASK:
-        return ""
-    return f"{case.now.sure_balancer}, balances this cluster"
 
 
 # The cluster: others who change it, brokers that are away.
@@ -226,13 +215,9 @@ def _read(case: Case) -> str | None:
 
 
 def _lease(case: Case) -> str | None:
-    match case.now.lease:
-        case Absent():
-            return None
-        case Known(holder):
-            return f"{holder} holds the lease of the cluster"
-        case Unknown(why):
-            return f"the holder of the lease could not be read ({why})"
+    return _unless_absent(
+        case.now.lease, "{} holds the lease of the cluster", "the holder of the lease could not be read"
+    )
 
 
 def _running(case: Case) -> str | None:
@@ -344,10 +329,8 @@ def _returns(case: Case) -> str | None:
 
 
 def _back_off(case: Case) -> str | None:
-    left = case.finding.not_before_ms
-    if left <= case.now.at_ms:
-        return None
-    return f"{case.finding.problem}; the next try is in {_rest_of(case, left)}"
+    left_s = -_since(case, case.finding.not_before_ms)
+    return f"{case.finding.problem}; the next try is in {format_seconds(left_s)}" if left_s > 0 else None
 
 
 def rest_text(case: Case) -> str | None:

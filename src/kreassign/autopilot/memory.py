@@ -11,8 +11,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from kreassign.autopilot import events
-from kreassign.autopilot.events import CLUSTER, ClosedGate, Event, Follower, Name, Planned, Result
-from kreassign.autopilot.lifecycle import OPEN, State
+from kreassign.autopilot.events import CLUSTER, OPEN, ClosedGate, Event, Follower, Name, Planned, Result, State
 from kreassign.autopilot.policy import MOST_REST_S, Kind
 from kreassign.model import TopicPartition
 from kreassign.model.text import DAY_MS, HOUR_MS, format_amount, rough_span
@@ -224,6 +223,11 @@ class Memory:
     totals: Totals = NO_TOTALS
 
     @property
+    def kept_in(self) -> str | None:
+        """The second place of the journal; None where it has none."""
+        return None if self.keeper is None else self.keeper.journal_to
+
+    @property
     def racks(self) -> Mapping[int, str]:
         """Last known racks of the brokers that hold replicas."""
         held = events.ReplicasHeld(0, ()) if self.held is None else self.held
@@ -382,20 +386,16 @@ def _sync_changed(memory: Memory, event: events.SyncChanged) -> Memory:
 def _began(memory: Memory, event: events.RunBegan) -> Memory:
     acts = [one for one in memory.acts if one.runs_since(event.at_ms - KEPT_MS)]
     before = memory.findings[event.name]
+    is_approved = before.asked is not None and before.judged is not None and not before.judged.lacking
     acts.append(
         Act(
             event.name, event.run_id, event.at_ms, event.copied_bytes, event.moves, at_any_time=event.at_any_time,
-            is_approved=_is_approved(before), promised_bytes=event.copied_bytes, promised_s=event.seconds,
+            is_approved=is_approved, promised_bytes=event.copied_bytes, promised_s=event.seconds,
             also=event.also, before=event.before,
         )
     )  # fmt: skip
-    waited = replace(before, problem="", gates=None)
-    finding = replace(waited, state=State.RUNNING, state_ms=event.at_ms)
+    finding = replace(before, problem="", gates=None, state=State.RUNNING, state_ms=event.at_ms)
     return _with(replace(memory, acts=tuple(acts)), finding)
-
-
-def _is_approved(finding: Finding) -> bool:
-    return finding.asked is not None and finding.judged is not None and not finding.judged.lacking
 
 
 def _went(memory: Memory, event: events.BrokerWent) -> Memory:

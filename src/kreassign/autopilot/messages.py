@@ -30,6 +30,11 @@ class Message:
         return "\n".join((self.what, self.why, *(f"    {one}" for one in self.commands)))
 
 
+def about(name: Name, what: str, why: str = "", commands: tuple[str, ...] = (), *, is_over: bool = False) -> Message:
+    """The message about a finding, which its first line names."""
+    return Message(name, f"{name}: {what}", why, commands, is_over)
+
+
 def told_message(finding: Finding, policy: Policy) -> Message:
     """The message about a finding that is there, with how far the policy goes with it."""
     level = level_of(finding.name, policy)
@@ -37,13 +42,12 @@ def told_message(finding: Finding, policy: Policy) -> Message:
     if len(finding.told_ms) == MOST_TOLD:
         why = f"it comes and goes, {MOST_TOLD} times within a day: further times are not told; {why}"
     by = f' (level = "{level}")' if has_remedy(finding.name, policy) else ""
-    return Message(finding.name, f"{finding.name}: {finding.seen}", f"{why}{by}", COMMANDS)
+    return about(finding.name, finding.seen, f"{why}{by}", COMMANDS)
 
 
 def proposed_message(planned: Planned, commands: tuple[str, ...] = ()) -> Message:
     """The message about a proposal, with commands that people may give."""
-    what = f"{planned.name}: {planned.sentences[0]}"
-    return Message(planned.name, what, "; ".join(planned.reasons), (*commands, *COMMANDS))
+    return about(planned.name, planned.sentences[0], "; ".join(planned.reasons), (*commands, *COMMANDS))
 
 
 def over_text(now: Observation, name: Name) -> str:

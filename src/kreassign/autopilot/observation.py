@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from kreassign.executor.maintenance.record import Entered
 from kreassign.model import NO_LEADER, Broker, LogDir, Partition, TopicPartition
@@ -60,13 +60,6 @@ NO_TIMES: Mapping[int, WriteTime] = MappingProxyType({})
 """Where the policy has no metric of writes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Brake:
-    """The brake that somebody pulled with Kafka's own tools."""
-
-    text: str
-
-
 US = "the autopilot"
 """Who pauses and ends runs of the autopilot, unless people do."""
 
@@ -102,7 +95,7 @@ class Observation:
 
     `brokers` are all registered ones where the cluster names those that are down, else the live ones. `log_dirs` has
     what each live broker answered. `moves_of_others` and `throttles_of_others` name what no run of ours does.
-    `cordoned` are brokers that take no replicas by a cordon. `lease` names another holder of the lease.
+    `lease` names another holder of the lease, `brake` how to release the brake that is pulled.
     `unread_topics` are topics that did not answer, with the reason. `run` is the state of the run of ours, if there is
     one. `watcher` names another autopilot that looks after the cluster. `balancers` name what may move partitions there
     by itself, `sure_balancer` what does for sure. `write_times` has those of brokers by the metric of the policy, and
@@ -118,7 +111,7 @@ class Observation:
     throttles_of_others: Asked[tuple[str, ...]]
     maintenance: Asked[Mapping[int, Entered]]
     lease: Perhaps[str]
-    brake: Perhaps[Brake]
+    brake: Perhaps[str]
     moves_of_ours: frozenset[TopicPartition] = frozenset()
     unread_topics: Mapping[str, str] = field(default_factory=dict)
     balancers: tuple[str, ...] = ()
@@ -278,24 +271,19 @@ class Observation:
         Sizes are those of log directories. Empty if all was read.
         """
         by_reason: dict[str, list[str]] = defaultdict(list)
-        for name, why in self._failed(with_sizes=with_sizes):
-            by_reason[why].append(name)
+        readings: dict[str, Asked[Any]] = {
+            "brokers": self.brokers,
+            "partitions": self.partitions,
+            "moves": self.moves_of_others,
+            "throttles": self.throttles_of_others,
+            "maintenance": self.maintenance,
+            **{f"topic {name}": Unknown(why) for name, why in sorted(self.unread_topics.items())},
+            **{f"log directories of broker {one}": self.log_dirs[one] for one in sorted(self.log_dirs) if with_sizes},
+        }
+        for name, reading in readings.items():
+            if isinstance(reading, Unknown):
+                by_reason[reading.why].append(name)
         return "; ".join(f"{some_of(names, NAMED)}: {why}" for why, names in by_reason.items())
-
-    def _failed(self, *, with_sizes: bool) -> Iterator[tuple[str, str]]:
-        for name, asked in (
-            ("brokers", self.brokers),
-            ("partitions", self.partitions),
-            ("moves", self.moves_of_others),
-            ("throttles", self.throttles_of_others),
-            ("maintenance", self.maintenance),
-        ):
-            if isinstance(asked, Unknown):
-                yield name, asked.why
-        yield from ((f"topic {name}", why) for name, why in sorted(self.unread_topics.items()))
-        for broker, dirs in sorted(self.log_dirs.items()):
-            if with_sizes and isinstance(dirs, Unknown):
-                yield f"log directories of broker {broker}", dirs.why
 
 
 def last_copies(partitions: tuple[Partition, ...]) -> int:

@@ -453,13 +453,13 @@ def field_of(key: str) -> str:
 
 
 class SchemaLine(NamedTuple):
-    """A line of the schema: its table, key, form, default as it is written, and meaning."""
+    """A line of the schema: its table, key, form, meaning, and default as it is written."""
 
     table: str
     key: str
     form: Form
-    default: object
     meaning: str
+    written: object
 
 
 def schema() -> Iterator[tuple[str, str, tuple[SchemaLine, ...]]]:
@@ -467,12 +467,8 @@ def schema() -> Iterator[tuple[str, str, tuple[SchemaLine, ...]]]:
     for section in fields(Policy):
         table = key_of(section.name)
         kind = type(section.default)
-        lines = (SchemaLine(table, key_of(one.name), *_described(one)) for one in fields(cast(Any, kind)))
+        lines = (SchemaLine(table, key_of(one.name), **one.metadata) for one in fields(cast(Any, kind)))
         yield table, (kind.__doc__ or "").strip(), tuple(lines)
-
-
-def _described(one: Field[Any]) -> tuple[Form, object, str]:
-    return one.metadata["form"], one.metadata["written"], one.metadata["meaning"]
 
 
 # Parsing.

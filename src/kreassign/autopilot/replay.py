@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 from kreassign.autopilot import events
 from kreassign.autopilot.core import PlanRepair, RunRepair, symptoms, tick
 from kreassign.autopilot.detectors import due_share
-from kreassign.autopilot.events import Event, Name, Planned, Rehearsed, Result
+from kreassign.autopilot.events import Event, Name, Planned, Rehearsed, Result, State
 from kreassign.autopilot.gates import Case, closed_gates
-from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Finding, Memory, remember
 from kreassign.autopilot.observation import Absent, Known, Observation
 from kreassign.autopilot.policy import Kind, Level, Policy

@@ -9,26 +9,25 @@ With `dry` everything is done but the runs, in a journal of its own.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
-from kreassign.admin import AdminClient
 from kreassign.autopilot.core import EndRun, PlanRepair, ResumeRun, RunRepair, SettleRun
 from kreassign.autopilot.memory import Memory
 from kreassign.autopilot.observation import Absent
-from kreassign.autopilot.policy import Policy
-from kreassign.clock import SYSTEM_CLOCK, Clock
-from kreassign.errors import JournalLocked
+from kreassign.clock import Clock
+from kreassign.errors import JournalLocked, JournalTaken, MirrorUnavailable, StandsBy
 from kreassign.executor.journal.folder import active_run
-from kreassign.executor.lease import LeasePolicy
-from kreassign.operations.autopilot_decisions import Decisions, Report, Tell
-from kreassign.operations.autopilot_keeper import Vigil
-from kreassign.operations.autopilot_lease import AutopilotLease
+from kreassign.operations.autopilot_decisions import Decisions
 from kreassign.operations.autopilot_looks import with_unread_run
 from kreassign.operations.autopilot_proposals import Proposals
 from kreassign.operations.autopilot_runs import RepairRuns
-from kreassign.operations.run import RunContext
+from kreassign.operations.connect import Warn
+
+STAND_BY_S = 10.0
+"""Time between two looks of a process that stands by."""
 
 
 class Autopilot:
@@ -39,30 +38,10 @@ class Autopilot:
     nothing runs.
     """
 
-    def __init__(
-        self,
-        client: AdminClient,
-        policy: Policy,
-        context: RunContext,
-        tell: Tell,
-        clock: Clock = SYSTEM_CLOCK,
-        *,
-        is_dry: bool = False,
-        report: Report = lambda _: None,
-        reread: Callable[[], Policy] | None = None,
-        vigil: Vigil | None = None,
-        lease: AutopilotLease | None = None,
-    ) -> None:
-        """Open the journal of decisions. Raises StandsBy while another process looks after it; MirrorUnavailable."""
-        lease = lease or AutopilotLease(client, context.operator, clock)
-        # Nothing else lets one act of two that decide alike within a second.
-        context = replace(context, lease=LeasePolicy.REQUIRE, leaves_down=True, duty=lease)
-        self.decisions = Decisions(
-            client, policy, context, tell, clock, is_dry=is_dry, report=report, reread=reread,
-            vigil=vigil or Vigil(clock), lease=lease,
-        )  # fmt: skip
-        self._proposals = Proposals(self.decisions)
-        self._runs = RepairRuns(self.decisions, self._proposals)
+    def __init__(self, decisions: Decisions) -> None:
+        self.decisions = decisions
+        self._proposals = Proposals(decisions)
+        self._runs = RepairRuns(decisions, self._proposals)
 
     @property
     def memory(self) -> Memory:
@@ -86,7 +65,7 @@ class Autopilot:
     @property
     def reach(self) -> str:
         """Sentence about what the process before it has begun, where that is out of reach."""
-        if self.decisions.is_kept:
+        if self.memory.kept_in is not None:
             return ""
         return (
             "; what the one before it had begun is in the journals of that one, which are out of reach here: its moves "
@@ -132,3 +111,27 @@ class Autopilot:
                 self._runs.settle(order)
             case _:
                 pass  # what is left holds
+
+
+def watch_or_stand_by(begin: Callable[[], AbstractContextManager[Autopilot]], warn: Warn, clock: Clock) -> None:
+    """Look after a cluster until this is interrupted, and stand by whenever another host does, or a journal is locked.
+
+    Raises MirrorUnavailable if the place of decisions cannot be read when it begins; later, that is waited for.
+    """
+    why, is_after_others = "", False
+    while True:
+        try:
+            with begin() as autopilot:
+                if why:
+                    reach = autopilot.reach if is_after_others else ""
+                    warn(f"this process looks after the cluster from now on{reach}")
+                why, is_after_others = "it did", False
+                autopilot.watch()
+        except (StandsBy, JournalTaken, JournalLocked) as error:
+            if not why and isinstance(error, MirrorUnavailable):
+                raise
+            is_after_others = is_after_others or not isinstance(error, JournalLocked)
+            if str(error) != why:
+                why = str(error)
+                warn(f"it stands by, and decides nothing: {why}")
+        clock.sleep(STAND_BY_S)

@@ -13,15 +13,14 @@ from pathlib import Path
 
 from kreassign.admin import AdminClient
 from kreassign.autopilot.core import Order, tick
-from kreassign.autopilot.events import Ended, Event, FindingMoved, Looked, Name, NotPlanned, RunBegan, WentOn
+from kreassign.autopilot.events import Ended, Event, FindingMoved, Looked, Name, NotPlanned, RunBegan, State, WentOn
 from kreassign.autopilot.facts import SIGN_OF_LIFE_MS
 from kreassign.autopilot.gates import watcher_text
-from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Memory, memory_of, remember
-from kreassign.autopilot.messages import Message
+from kreassign.autopilot.messages import about
 from kreassign.autopilot.observation import Observation
 from kreassign.autopilot.policy import Kind, Level, Policy
-from kreassign.clock import Clock
+from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import (
     ClusterBusy,
     InputError,
@@ -33,6 +32,7 @@ from kreassign.errors import (
 )
 from kreassign.executor.history.run_history import explained_settings
 from kreassign.executor.journal import journal_path
+from kreassign.executor.lease import LeasePolicy
 from kreassign.executor.state import RunView
 from kreassign.model.text import DAY_MS, rough_span
 from kreassign.monitoring.metrics import AutopilotStatus
@@ -40,10 +40,10 @@ from kreassign.operations.autopilot_journal import decisions_path
 from kreassign.operations.autopilot_keeper import Keeper, Vigil, files_of, kept_likewise
 from kreassign.operations.autopilot_lease import AutopilotLease
 from kreassign.operations.autopilot_looks import observe, status_of, write_times
+from kreassign.operations.autopilot_messages import Tell
 from kreassign.operations.journal_waits import LockWatch
 from kreassign.operations.run import RunContext
 
-Tell = Callable[[Message], None]
 Report = Callable[[AutopilotStatus], None]
 """Gets the status after each look."""
 
@@ -63,15 +63,18 @@ class Decisions:
         policy: Policy,
         context: RunContext,
         tell: Tell,
-        clock: Clock,
+        clock: Clock = SYSTEM_CLOCK,
         *,
-        is_dry: bool,
-        report: Report,
-        reread: Callable[[], Policy] | None,
-        vigil: Vigil,
-        lease: AutopilotLease,
+        is_dry: bool = False,
+        report: Report = lambda _: None,
+        reread: Callable[[], Policy] | None = None,
+        vigil: Vigil | None = None,
+        lease: AutopilotLease | None = None,
     ) -> None:
         """Open the journal. Raises StandsBy while another process looks after the cluster; MirrorUnavailable."""
+        vigil, lease = vigil or Vigil(clock), lease or AutopilotLease(client, context.operator, clock)
+        # Nothing else lets one act of two that decide alike within a second.
+        context = replace(context, lease=LeasePolicy.REQUIRE, leaves_down=True, duty=lease)
         self.report, self._reread, self._odd_policy = report, reread, ""
         self.client, self.policy, self.tell, self.clock = client, policy, tell, clock
         self.is_dry, self.lease = is_dry, lease
@@ -202,22 +205,16 @@ class Decisions:
 
     def close(self, error: BaseException | None) -> None:
         """Close the journal, with its end unless another process has it, and release the lease."""
-        if self.is_kept and not isinstance(error, JournalTaken):
+        if self.memory.kept_in is not None and not isinstance(error, JournalTaken):
             self.is_beside_run = True  # nothing depends on this event: it is waited for by nobody
             with suppress(KreassignError):
                 self.note(Ended(self.clock.now_ms()))
         self.journal.close()
         self.lease.release()
 
-    @property
-    def is_kept(self) -> bool:
-        """True if the journal is kept in a second place."""
-        keeper = self.memory.keeper
-        return keeper is not None and keeper.journal_to is not None
-
     def keep_files(self, name: Name) -> None:
         """Keep plan, request and signatures of a finding, where the journal is kept in a second place."""
-        if self.is_kept:
+        if self.memory.kept_in is not None:
             for event in tuple(self._files.fresh(self.clock.now_ms(), name)):
                 self.note(event)
 
@@ -232,4 +229,4 @@ class Decisions:
         if not is_known:
             self._refusals[name] = (why, at_ms)
         if is_new:
-            self.tell(Message(name, f"{name}: it is not repaired", why, ("kreassign autopilot why",)))
+            self.tell(about(name, "it is not repaired", why, ("kreassign autopilot why",)))

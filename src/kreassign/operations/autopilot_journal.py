@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import get_args
 
 from kreassign.autopilot import events
-from kreassign.autopilot.lifecycle import State
+from kreassign.autopilot.events import State
 from kreassign.autopilot.memory import Memory, memory_of
 from kreassign.autopilot.policy import Policy
 from kreassign.autopilot.replay import Replayed, replay
@@ -103,27 +103,6 @@ def nobody() -> LeaseHolder | None:
     return None
 
 
-def approve(
-    state_dir: Path,
-    cluster_id: str,
-    name: events.Name,
-    key: Path,
-    user: str,
-    *,
-    is_dry: bool = False,
-    watcher: Watcher = nobody,
-) -> ApprovalRequest:
-    """Sign the proposal of a finding, and return what was signed. Raises InputError if none is asked for."""
-    finding = remembered(state_dir, cluster_id, is_dry=is_dry).findings.get(name)
-    if finding is None or finding.asked is None or finding.state is not State.PROPOSED:
-        raise InputError(
-            f"the autopilot asks for no approval of {name}; `kreassign autopilot status` shows its findings"
-        )
-    path = approval_path(_heard_here(state_dir, cluster_id, nobody if is_dry else watcher, is_dry=is_dry), name)
-    approve_request(path, key, user)
-    return request_of(path)
-
-
 def decided(state_dir: Path, cluster_id: str, *, is_dry: bool = False) -> tuple[events.Event, ...]:
     """All decisions about a cluster, oldest first. Raises InputError without any, JournalDamaged."""
     return read_events(_journal(state_dir, cluster_id, is_dry=is_dry), DECISIONS)
@@ -139,65 +118,65 @@ def remembered(state_dir: Path, cluster_id: str, *, is_dry: bool = False) -> Mem
     return memory_of(decided(state_dir, cluster_id, is_dry=is_dry))
 
 
-def turn_off(
-    state_dir: Path,
-    cluster_id: str,
-    for_s: float,
-    by: str,
-    why: str,
-    clock: Clock = SYSTEM_CLOCK,
-    watcher: Watcher = nobody,
-) -> None:
-    """Let the autopilot act on nothing for a while; it holds a repair that runs. Raises InputError if none hears it."""
-    at_ms = clock.now_ms()
-    off = partial(events.TurnedOff, at_ms, until_ms=at_ms + round(for_s * 1000), by=by, why=why)
-    _post(state_dir, cluster_id, lambda number: off(number=number), watcher)
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """Requests of people to the autopilot of a cluster, given on this host. Each raises InputError if none hears it."""
 
+    state_dir: Path
+    cluster_id: str
+    clock: Clock = SYSTEM_CLOCK
+    watcher: Watcher = nobody
+    is_dry: bool = False
 
-def turn_on(state_dir: Path, cluster_id: str, by: str, clock: Clock = SYSTEM_CLOCK, watcher: Watcher = nobody) -> None:
-    """Let the autopilot act again. Raises InputError if none hears it."""
-    _post(state_dir, cluster_id, lambda number: events.TurnedOn(clock.now_ms(), number, by), watcher)
+    def off(self, for_s: float, by: str, why: str) -> None:
+        """Let the autopilot act on nothing for a while; it holds a repair that runs."""
+        at_ms = self.clock.now_ms()
+        until_ms = at_ms + round(for_s * 1000)
+        self._post(lambda number: events.TurnedOff(at_ms, number, until_ms, by, why))
 
+    def on(self, by: str) -> None:
+        """Let the autopilot act again."""
+        self._post(lambda number: events.TurnedOn(self.clock.now_ms(), number, by))
 
-def silence(
-    state_dir: Path,
-    cluster_id: str,
-    name: events.Name,
-    for_s: float,
-    by: str,
-    why: str,
-    clock: Clock = SYSTEM_CLOCK,
-    watcher: Watcher = nobody,
-) -> None:
-    """Let the autopilot do nothing about a finding for a while. Raises InputError if none hears it."""
-    at_ms = clock.now_ms()
-    until_ms = at_ms + round(for_s * 1000)
-    _post(state_dir, cluster_id, lambda number: events.Silenced(at_ms, number, *name, until_ms, by, why), watcher)
+    def silence(self, name: events.Name, for_s: float, by: str, why: str) -> None:
+        """Let the autopilot do nothing about a finding for a while."""
+        at_ms = self.clock.now_ms()
+        until_ms = at_ms + round(for_s * 1000)
+        self._post(lambda number: events.Silenced(at_ms, number, *name, until_ms, by, why))
 
+    def approve(self, name: events.Name, key: Path, user: str) -> ApprovalRequest:
+        """Sign the proposal of a finding, and return what was signed. Raises InputError if none is asked for."""
+        finding = remembered(self.state_dir, self.cluster_id, is_dry=self.is_dry).findings.get(name)
+        if finding is None or finding.asked is None or finding.state is not State.PROPOSED:
+            raise InputError(
+                f"the autopilot asks for no approval of {name}; `kreassign autopilot status` shows its findings"
+            )
+        path = approval_path(self._heard_here(), name)
+        approve_request(path, key, user)
+        return request_of(path)
 
-def _post(state_dir: Path, cluster_id: str, make: Callable[[int], events.Request], watcher: Watcher) -> None:
-    post_request(_heard_here(state_dir, cluster_id, watcher), make, DECISIONS)
+    def _post(self, make: Callable[[int], events.Request]) -> None:
+        post_request(self._heard_here(), make, DECISIONS)
 
-
-def _heard_here(state_dir: Path, cluster_id: str, watcher: Watcher, *, is_dry: bool = False) -> Path:
-    """Path of the journal. Raises InputError if another host looks after the cluster, and hears nothing asked here."""
-    path = _journal(state_dir, cluster_id, is_dry=is_dry)
-    if active_run_in(path.parent) is not None:
+    def _heard_here(self) -> Path:
+        """Path of the journal. Raises InputError if another host looks after it, and hears nothing asked here."""
+        path = _journal(self.state_dir, self.cluster_id, is_dry=self.is_dry)
+        if active_run_in(path.parent) is not None:
+            return path
+        kept_in, elsewhere = memory_of(read_events(path, DECISIONS)).kept_in, ""
+        if kept_in is not None:
+            elsewhere = (
+                f"another host may, by the decisions in {kept_in}: give this there (`kreassign autopilot "
+                f"status --journal-from {kept_in}` names it)"
+            )
+        elif not self.is_dry and (holder := self.watcher()) is not None and not was_here(path.parent, holder):
+            elsewhere = f"{holder.user}@{holder.host} does ({holder.run_id}): give this there"
+        if elsewhere:
+            raise InputError(
+                f"no process here looks after cluster {self.cluster_id}, and {elsewhere}, or pull the brake: "
+                f"`kafka-configs --alter --entity-type brokers --entity-default --add-config {BRAKE}=true`"
+            )
         return path
-    keeper, elsewhere = memory_of(read_events(path, DECISIONS)).keeper, ""
-    if keeper is not None and keeper.journal_to is not None:
-        elsewhere = (
-            f"another host may, by the decisions in {keeper.journal_to}: give this there (`kreassign autopilot status "
-            f"--journal-from {keeper.journal_to}` names it)"
-        )
-    elif (holder := watcher()) is not None and not was_here(path.parent, holder):
-        elsewhere = f"{holder.user}@{holder.host} does ({holder.run_id}): give this there"
-    if elsewhere:
-        raise InputError(
-            f"no process here looks after cluster {cluster_id}, and {elsewhere}, or pull the brake: `kafka-configs "
-            f"--alter --entity-type brokers --entity-default --add-config {BRAKE}=true`"
-        )
-    return path
 
 
 FORMER = "lease"

@@ -11,25 +11,23 @@ from __future__ import annotations
 import re
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
 
 from kreassign.admin import AdminClient
 from kreassign.autopilot.events import Began, Ended, Event, FileKept, Name, Resumed
 from kreassign.autopilot.facts import SIGN_OF_LIFE_MS
 from kreassign.autopilot.memory import Memory, memory_of
 from kreassign.clock import SYSTEM_CLOCK, Clock
-from kreassign.errors import InputError, JournalDamaged, JournalLocked, JournalTaken, MirrorUnavailable, StandsBy
+from kreassign.errors import InputError, JournalDamaged, MirrorUnavailable, StandsBy
 from kreassign.executor.journal import BEGINNING, OWN, Journal, Kept, Mirror, bring_home, read_events
 from kreassign.executor.journal.file import Row, event_from_json, unstored
 from kreassign.executor.journal.folder import make_folder
 from kreassign.executor.journal.mirror import ENTRY_BYTES
 from kreassign.model.text import format_seconds
 from kreassign.operations.autopilot_journal import DECISIONS, approval_path, decisions_path, proposal_path
-from kreassign.operations.connect import Warn
 from kreassign.operations.mirrors import bring, checked_destination, executing, place_at
 from kreassign.operations.plan_files import facts_path
 from kreassign.operations.run import RunContext
@@ -38,9 +36,6 @@ from kreassign.operations.whole_file import replace_file
 
 LOST_S = SIGN_OF_LIFE_MS / 1000 + 120
 """A host that decides nothing for so long is lost. Shorter than a break after which evidence begins again."""
-
-STAND_BY_S = 10.0
-"""Time between two looks of a process that stands by."""
 
 
 @dataclass(slots=True)
@@ -97,7 +92,7 @@ class Keeper:
         Raises StandsBy while another host keeps it; MirrorUnavailable, JournalDamaged.
         """
         before = read_events(self.path, DECISIONS) if self.path.exists() else ()
-        kept_in = _kept_in(memory_of(before))
+        kept_in = memory_of(before).kept_in
         wanted = self.context.destination(kept_in)
         former = self._former(kept_in) if kept_in != wanted else None
         mirror = None if wanted is None else self._home(wanted, kept_in)
@@ -142,7 +137,7 @@ class Keeper:
         events = tuple(event_from_json(row[2], unstored(row[3]), DECISIONS.kinds) for row in rows)
         memory, last = memory_of(events), events[-1]
         who = "another host" if memory.keeper is None else memory.keeper.by
-        if (place := _kept_in(memory)) != destination and memory.keeper is not None:
+        if (place := memory.kept_in) != destination and memory.keeper is not None:
             what = f"the autopilot keeps its decisions in {place} by now" if place else "the autopilot left it"
             raise InputError(f"{destination} is no place of decisions any more: {what}, by {who}; name another one")
         if (act := memory.running) and (holder := executing(self.client, act.run_id)):
@@ -157,19 +152,14 @@ class Keeper:
 
     def bring_repair(self, memory: Memory) -> None:
         """Bring the run of the repair that runs, which may have gone on elsewhere, into the state directory."""
-        act, destination = memory.running, _kept_in(memory)
+        act, destination = memory.running, memory.kept_in
         if act is not None and destination is not None:
             bring(self.client, destination, self.context.state_dir, act.run_id, asks_lease=True)
 
 
 def kept_likewise(context: RunContext, memory: Memory) -> RunContext:
     """The context of repairs: their journals are kept where the decisions are."""
-    place = _kept_in(memory)
-    return context if place is None else replace(context, journal_to=place)
-
-
-def _kept_in(memory: Memory) -> str | None:
-    return None if memory.keeper is None else memory.keeper.journal_to
+    return context if memory.kept_in is None else replace(context, journal_to=memory.kept_in)
 
 
 @contextmanager
@@ -255,42 +245,3 @@ def files_of(folder: Path, events: Sequence[Event]) -> KeptFiles:
         if isinstance(event, FileKept):
             files.remember(event)
     return files
-
-
-# Stand by, and go on.
-
-
-class Watching(Protocol):
-    """An autopilot that looks again and again; `reach` adds what it cannot know of the one before it."""
-
-    @property
-    def reach(self) -> str:
-        """Empty where it has the decisions of the one before."""
-        ...
-
-    def watch(self) -> None:
-        """Look until this is interrupted. Raises JournalTaken."""
-
-
-def watch_or_stand_by(begin: Callable[[], AbstractContextManager[Watching]], warn: Warn, clock: Clock) -> None:
-    """Look after a cluster until this is interrupted, and stand by whenever another host does, or a journal is locked.
-
-    Raises MirrorUnavailable if the place of decisions cannot be read when it begins; later, that is waited for.
-    """
-    why, is_after_others = "", False
-    while True:
-        try:
-            with begin() as autopilot:
-                if why:
-                    reach = autopilot.reach if is_after_others else ""
-                    warn(f"this process looks after the cluster from now on{reach}")
-                why, is_after_others = "it did", False
-                autopilot.watch()
-        except (StandsBy, JournalTaken, JournalLocked) as error:
-            if not why and isinstance(error, MirrorUnavailable):
-                raise
-            is_after_others = is_after_others or not isinstance(error, JournalLocked)
-            if str(error) != why:
-                why = str(error)
-                warn(f"it stands by, and decides nothing: {why}")
-        clock.sleep(STAND_BY_S)

@@ -9,7 +9,7 @@ repaired. Where the cluster keeps no groups yet, there is none to hold, and the 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -35,6 +35,7 @@ from kreassign.model.text import format_seconds
 from kreassign.operations.autopilot_journal import FORMER, was_here
 from kreassign.operations.autopilot_keeper import LOST_S
 from kreassign.operations.connect import Warn, tell_nobody
+from kreassign.operations.leases import lost_duty
 from kreassign.operations.run import new_run_id
 from kreassign.operations.whole_file import PRIVATE_MODE, write_state
 
@@ -78,7 +79,9 @@ class AutopilotLease:
             write_state(path, self._lease.holder.run_id, "the name of this process", left, mode=PRIVATE_MODE)
             self._folder = None
 
-    def _answered(self, status: LeaseStatus | None) -> LeaseStatus | None:
+    def _asked(self, ask: Callable[[], LeaseStatus | None]) -> LeaseStatus | None:
+        self._asked_s = self._now_s()
+        status = ask()
         with suppress(InputError):  # the next answer tries again
             self._name_holder()
         return status
@@ -110,9 +113,7 @@ class AutopilotLease:
 
     def keep(self) -> None:
         """Confirm it before a look, or take it again where it is free. Raises StandsBy."""
-        status = self.confirm()
-        is_lacking = isinstance(status, Taken) or (isinstance(status, Forgone) and not status.is_usual)
-        if is_lacking and self._lease.membership is None:
+        if lost_duty(self.confirm()) and self._lease.membership is None:
             self.retake()
         self.refuse()
 
@@ -182,8 +183,7 @@ class AutopilotLease:
 
     def beat(self) -> LeaseStatus | None:
         """Keep it; queries the coordinator only at intervals."""
-        self._asked_s = self._now_s()
-        return self._answered(self._lease.beat())
+        return self._asked(self._lease.beat)
 
     def beat_at_times(self) -> None:
         """Keep it during work that asks thousands of times: once an interval, also while nobody answers."""
@@ -192,13 +192,11 @@ class AutopilotLease:
 
     def confirm(self) -> LeaseStatus | None:
         """Confirm that this process has it still."""
-        self._asked_s = self._now_s()
-        return self._answered(self._lease.confirm())
+        return self._asked(self._lease.confirm)
 
     def retake(self) -> LeaseStatus | None:
         """Take it where it is free. A member whose coordinator is silent waits for that."""
-        self._asked_s = self._now_s()
-        return self._answered(self._lease.retake() if self._lease.membership is None else self._lease.confirm())
+        return self._asked(self._lease.retake if self._lease.membership is None else self._lease.confirm)
 
 
 def _is_dead(holder: LeaseHolder, folder: Path) -> bool:

@@ -10,15 +10,13 @@ from typing import Any
 
 from kreassign.admin import AdminClient
 from kreassign.autopilot.core import symptoms, tick
-from kreassign.autopilot.events import Name
+from kreassign.autopilot.events import Name, State
 from kreassign.autopilot.gates import WEEK_MS, Case, closed_gates, gates_of, spent_bytes, stopped
-from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Act, Memory
 from kreassign.autopilot.observation import (
     NO_RUN,
     Absent,
     Asked,
-    Brake,
     Known,
     Observation,
     Perhaps,
@@ -156,7 +154,7 @@ def write_times(policy: Policy, clock: Clock) -> Asked[Mapping[int, WriteTime]]:
     return Known(found)
 
 
-def _brake(client: AdminClient) -> Perhaps[Brake]:
+def _brake(client: AdminClient) -> Perhaps[str]:
     place = ConfigResource.all_brokers()
 
     def look(broker: int) -> Mapping[ConfigResource, Mapping[str, ConfigEntry]]:
@@ -168,7 +166,7 @@ def _brake(client: AdminClient) -> Perhaps[Brake]:
         return looks
     is_pulled = any(BRAKE in answer[place] for answer in looks.value)
     text = f"{BRAKE} is set for all brokers; `kafka-configs --alter --delete-config {BRAKE}` releases it"
-    return Known(Brake(text)) if is_pulled else Absent()
+    return Known(text) if is_pulled else Absent()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,12 +13,12 @@ from types import MappingProxyType
 from kreassign.admin import AdminClient
 from kreassign.autopilot.detectors import DETECTORS, astray, flapping, price_of, relief_bytes
 from kreassign.autopilot.events import Name, PlanLoads, Planned
-from kreassign.autopilot.followers import slow_brokers
 from kreassign.autopilot.gates import most_bytes_per_day, overspent, resting, spared, stale_text, together
 from kreassign.autopilot.growth import use_of
 from kreassign.autopilot.memory import MOST_REPLACED, Memory
 from kreassign.autopilot.observation import Observation
 from kreassign.autopilot.policy import Kind, Policy
+from kreassign.autopilot.slow_brokers import slow_brokers
 from kreassign.autopilot.symptoms import Look
 from kreassign.clock import Clock
 from kreassign.errors import (
@@ -142,7 +142,8 @@ def election(name: Name, look: Look) -> Repairs:
     wrong = tuple(sorted(one.topic_partition for one in astray(look)))
     step = look.policy.leaders.step
     what = f"elect {counted(len(wrong), 'preferred leader')}, {step} at a time; nothing is copied"
-    return Repairs(Planned(look.now.at_ms, name, _digest(map(str, wrong)), 0, wrong, (what,)), None)
+    digest = hashlib.sha256("\n".join(sorted(map(str, wrong))).encode()).hexdigest()[:16]
+    return Repairs(Planned(look.now.at_ms, name, digest, 0, wrong, (what,)), None)
 
 
 def plan_by(inputs: Inputs, name: Name, look: Look, alive: Callable[[], None] = lambda: None) -> Repairs:
@@ -155,7 +156,8 @@ def plan_by(inputs: Inputs, name: Name, look: Look, alive: Callable[[], None] = 
 
     def planned_with(also: Also) -> tuple[Outcome, plan_tasks.Task]:
         tasks = TASKS[name.kind](name, look, also)
-        least = FILLED * _share_bytes(now) * (1 + len(also)) if name.kind is Kind.NEW_BROKER else 0.0
+        share_bytes = now.held_bytes / max(1, len(now.live))
+        least = FILLED * share_bytes * (1 + len(also)) if name.kind is Kind.NEW_BROKER else 0.0
         return _first(tasks, made, least), tasks[-1]
 
     also = together(look, name)
@@ -206,10 +208,6 @@ FILLED = 0.5
 """Part of its share with which a new broker is filled well enough by partitions that were not moved lately."""
 
 
-def _share_bytes(now: Observation) -> float:
-    return now.held_bytes / max(1, len(now.live))
-
-
 def _first(tasks: Sequence[plan_tasks.Task], made: Callable[[plan_tasks.Task], Outcome], least_bytes: float) -> Outcome:
     """Plan the first task that moves anything, and so many bytes; the last one's plan or error where none does."""
     for task in tasks[:-1]:
@@ -222,16 +220,12 @@ def _first(tasks: Sequence[plan_tasks.Task], made: Callable[[plan_tasks.Task], O
 
 def _too_long(outcome: Outcome, look: Look, inputs: Inputs) -> frozenset[TopicPartition]:
     """Partitions of a plan of which no window to come is long enough for a copy."""
-    runs, sizes = look.policy.runs, _sizes(inputs)
+    runs, partitions = look.policy.runs, inputs.problem.partitions
     if runs.throttle is None or not runs.hours.are_limited:
         return frozenset()
     most_bytes = longest_s(runs.hours, look.now.at_ms) * runs.throttle * REACHED
-    return frozenset(one for one in outcome.plan.replicas if sizes[one] > most_bytes)
-
-
-def _sizes(inputs: Inputs) -> dict[TopicPartition, int]:
-    partitions = inputs.problem.partitions
-    return {partitions.name(one): int(size) for one, size in enumerate(partitions.size_bytes)}
+    large = frozenset(partitions.name(one) for one, size in enumerate(partitions.size_bytes) if size > most_bytes)
+    return large.intersection(outcome.plan.replicas)
 
 
 def _inputs(
@@ -366,7 +360,3 @@ def _fits(file: PlanFile, kind: Kind, look: Look, avoid: Collection[int]) -> boo
 def _left(file: PlanFile) -> Mapping[TopicPartition, frozenset[int]]:
     """Brokers that each partition leaves."""
     return {name: frozenset(file.expected[name]) - set(replicas) for name, replicas in file.plan.replicas.items()}
-
-
-def _digest(lines: Iterable[str]) -> str:
-    return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()[:16]

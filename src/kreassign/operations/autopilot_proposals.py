@@ -9,12 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from kreassign.admin import AdminClient
-from kreassign.autopilot.events import ApprovalAsked, ApprovalsJudged, Name, Rehearsed
+from kreassign.autopilot.events import ApprovalAsked, ApprovalsJudged, Name, Rehearsed, State
 from kreassign.autopilot.gates import is_restless
-from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Finding
-from kreassign.autopilot.messages import Message, proposed_message
-from kreassign.autopilot.observation import Known, Observation
+from kreassign.autopilot.messages import about, proposed_message
+from kreassign.autopilot.observation import Observation
 from kreassign.autopilot.policy import Level
 from kreassign.autopilot.rehearsals import counts_still, dated, may_rehearse, runs_at_any_time
 from kreassign.autopilot.symptoms import Look
@@ -132,7 +131,7 @@ class Proposals:
     def _ask(self, repairs: Repairs, now: Observation) -> None:
         planned, approvals = repairs.planned, self._decisions.policy.approvals
         request = ApprovalRequest(
-            self._operator,
+            self._decisions.context.operator.name,
             self._decisions.cluster_id,
             self._clock.now_ms(),
             self._clock.now_ms() + round(approvals.expire_after * 1000),
@@ -146,14 +145,14 @@ class Proposals:
         write_request(path, request)
         self._decisions.keep_files(planned.name)
         self._decisions.note(ApprovalAsked(request.at_ms, planned.name, request.request_id))
-        what = f"{planned.name}: {planned.sentences[0]}; {counted(approvals.least, 'approval')} wanted"
+        what = f"{planned.sentences[0]}; {counted(approvals.least, 'approval')} wanted"
         sign = f"kreassign autopilot approve {planned.name.kind} '{planned.name.subject}' --key FILE"
-        self._decisions.tell(Message(planned.name, what, "; ".join(planned.reasons), (sign, "kreassign autopilot why")))
+        self._decisions.tell(about(planned.name, what, "; ".join(planned.reasons), (sign, "kreassign autopilot why")))
 
     def read_approvals(self, now: Observation) -> None:
         """Judge what people have signed; a request that permits nothing any more is told."""
         for finding in self._decisions.memory.open:
-            if finding.asked is None or finding.state is not State.PROPOSED or not isinstance(now.partitions, Known):
+            if finding.asked is None or finding.state is not State.PROPOSED:
                 continue
             planned = finding.proposal.moves if finding.proposal is not None else ()
             if not now.are_brokers_read or now.unread_topics.keys() & {one.topic for one in planned}:
@@ -164,29 +163,24 @@ class Proposals:
             if before is None or replace(judged, at_ms=before.at_ms) != before:
                 self._decisions.note(judged)
                 if judged.dead:
-                    self._decisions.tell(Message(finding.name, f"{finding.name}: its approval is void", judged.dead))
+                    self._decisions.tell(about(finding.name, "its approval is void", judged.dead))
 
     def _judged(self, name: Name, now: Observation) -> ApprovalsJudged:
-        assert isinstance(now.partitions, Known), "what was not read is not judged"
         wanted, asked = self._wanted(name), self._decisions.memory.findings[name].asked
         try:
             request = request_of(wanted.request)
             if asked is not None and request.request_id != asked.request_id:
                 return ApprovalsJudged(now.at_ms, name, (), "the request that is there is not the one that was asked")
-            lists = {one.topic_partition: one.replicas for one in now.partitions.value}
+            lists = {one.topic_partition: one.replicas for one in now.placed}
             changes = {one: each._replace(before=lists.get(one, ())) for one, each in request.changes.items()}
             found = judgement(wanted, PlanNow(now.at_ms, self._decisions.cluster_id, changes, now.live))
         except (InputError, OSError) as error:
             return ApprovalsJudged(now.at_ms, name, (), lacking=f"approvals could not be read: {error_text(error)}")
         return ApprovalsJudged(now.at_ms, name, found.approved_by, found.dead, found.lacking)
 
-    @property
-    def _operator(self) -> str:
-        return self._decisions.context.operator.name
-
     def _wanted(self, name: Name) -> SignedApprovals:
         approvals = self._decisions.policy.approvals
-        proposers = (self._operator, *((approvals.proposer,) if approvals.proposer else ()))
+        proposers = (self._decisions.context.operator.name, *((approvals.proposer,) if approvals.proposer else ()))
         rule = ApprovalRule(approvals.least, approvals.expire_after)
         path = approval_path(self._decisions.journal.path, name)
         return SignedApprovals(path, Path(approvals.allowed_signers), rule, proposers)
@@ -201,8 +195,7 @@ class Proposals:
 
 
 def _changes(repairs: Repairs, now: Observation) -> Changes:
-    assert isinstance(now.partitions, Known), "only what was read is planned"
-    lists = {one.topic_partition: one.replicas for one in now.partitions.value}
+    lists = {one.topic_partition: one.replicas for one in now.placed}
     if repairs.plan is None:
         return {one: ListChange(lists[one], lists[one]) for one in repairs.planned.moves}
     return changes_of(repairs.plan.plan, lists, {})

@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -84,20 +83,12 @@ def _planned(play: Play, policy: Policy, snapshot: ClusterSnapshot, now: Observa
 # Snapshots of the tables, and what they show.
 
 
-@dataclass(frozen=True, slots=True)
-class _Copy:
-    log_dir: str | None
-    size_bytes: int | None
-
-
 def _snapshot(where: TablesAt, row: Row) -> ClusterSnapshot:
     only = {"snapshot_id": row["snapshot_id"]}
     log_dirs = read_rows(where, LOG_DIRS, only=only)
     brokers = tuple(broker_of_rows(one, log_dirs) for one in read_rows(where, BROKERS, only=only))
-    copies = {
-        (TopicPartition(one["topic"], one["partition"]), int(one["broker"])): _Copy(one["log_dir"], one["size_bytes"])
-        for one in read_rows(where, REPLICAS, only=only)
-    }
+    replicas = read_rows(where, REPLICAS, only=only)
+    copies = {(TopicPartition(one["topic"], one["partition"]), int(one["broker"])): one for one in replicas}
     topics: dict[str, dict[int, SnapshotPartition]] = defaultdict(dict)
     for one in read_rows(where, PARTITIONS, only=only):
         topics[one["topic"]][one["partition"]] = _partition(one, copies)
@@ -107,12 +98,13 @@ def _snapshot(where: TablesAt, row: Row) -> ClusterSnapshot:
     return ClusterSnapshot(int(row["taken_ms"]), str(row["cluster_id"]), brokers, tuple(of_topics))
 
 
-def _partition(row: Row, copies: Mapping[tuple[TopicPartition, int], _Copy]) -> SnapshotPartition:
+def _partition(row: Row, copies: Mapping[tuple[TopicPartition, int], Row]) -> SnapshotPartition:
     name, replicas = TopicPartition(row["topic"], row["partition"]), tuple(row["replicas"])
-    held = [copies.get((name, broker), _Copy(None, None)) for broker in replicas]
+    held = [copies.get((name, broker), {}) for broker in replicas]
+    sizes = tuple(one.get("size_bytes") for one in held)
     return SnapshotPartition(
-        replicas, tuple(row["isr"]), row["leader"], row["leader_epoch"], tuple(one.log_dir for one in held),
-        tuple(one.size_bytes for one in held), tuple(row["adding"]), tuple(row["removing"]), write_bytes_per_s=0.0,
+        replicas, tuple(row["isr"]), row["leader"], row["leader_epoch"], tuple(one.get("log_dir") for one in held),
+        sizes, tuple(row["adding"]), tuple(row["removing"]), write_bytes_per_s=0.0,
     )  # fmt: skip
 
 

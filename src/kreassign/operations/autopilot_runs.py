@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from kreassign.autopilot.core import EndRun, HoldRun, Order, PauseRun, ReleaseRun, RunRepair, SettleRun, tick
 from kreassign.autopilot.events import EndAsked, Name, Planned, Result, RunBegan, RunEnded
 from kreassign.autopilot.gains import amount_before
 from kreassign.autopilot.gates import hours_of
-from kreassign.autopilot.messages import Message
+from kreassign.autopilot.messages import about
 from kreassign.autopilot.observation import US, Absent, Known, Observation
 from kreassign.autopilot.symptoms import Look
 from kreassign.errors import (
@@ -95,9 +96,8 @@ class RepairRuns:
             if not self._is_due_still(order):
                 return
             self._begin(repairs.planned, "dry-run", now)
-            self._decisions.note(
-                RunEnded(self._clock.now_ms(), name, Result.NOT_BEGUN_DRY, repairs.planned.copied_bytes)
-            )
+            copied_bytes = repairs.planned.copied_bytes
+            self._decisions.note(RunEnded(self._clock.now_ms(), name, Result.NOT_BEGUN_DRY, copied_bytes))
             return
         try:
             if repairs.plan is None:
@@ -137,7 +137,7 @@ class RepairRuns:
         )  # fmt: skip
         what = "would be repaired now" if self._decisions.is_dry else f"is repaired by run {run_id}"
         follow = () if run_id in {ELECTION, "dry-run"} else (f"kreassign watch {run_id}", f"kreassign cancel {run_id}")
-        self._decisions.tell(Message(planned.name, f"{planned.name}: it {what}", planned.sentences[0], follow))
+        self._decisions.tell(about(planned.name, f"it {what}", planned.sentences[0], follow))
 
     def _execute(self, name: Name, started: RunStarted, plan: PlanFile) -> None:
         try:
@@ -181,17 +181,15 @@ class RepairRuns:
         if act is None or order is None:
             return False
         if not act.is_end_asked:
-            self._decisions.note(
-                EndAsked(self._clock.now_ms(), name, act.held.why if act.held else "its window closes")
-            )
+            why = act.held.why if act.held else "its window closes"
+            self._decisions.note(EndAsked(self._clock.now_ms(), name, why))
         return True
 
     def _ended(self, name: Name, run: RunHistory) -> None:
         if run.ended_ms is None:
             self._lease.refuse()
-            self._decisions.tell(
-                Message(name, f"{name}: its run {run.run_id} is {run.state}", "it goes on by itself when it may")
-            )
+            is_at_rest = f"its run {run.run_id} is {run.state}"
+            self._decisions.tell(about(name, is_at_rest, "it goes on by itself when it may"))
             return
         events = read_events(self._decisions.journal_of(run.run_id))
         people = [one.by for one in events if isinstance(one, CancelRequested) and one.by != US]
@@ -203,29 +201,20 @@ class RepairRuns:
         is_there = all(one.is_deleted or one.completed_ms is not None for one in run.moves)
         if result is Result.FAILED and is_there and not run.throttle_residue:
             result = Result.DONE  # What is deleted needs no repair.
-        self._end(name, result, run.bytes_copied, people[-1] if people else "", cost, moved)
+        self._end(name, result, run.bytes_copied, cost, by=people[-1] if people else "", moved=moved)
 
-    def _end(
-        self,
-        name: Name,
-        result: Result,
-        copied_bytes: int = 0,
-        by: str = "",
-        cost: str = "",
-        moved: tuple[TopicPartition, ...] | None = None,
-        outcome: str = "",
-    ) -> None:
+    def _end(self, name: Name, result: Result, copied_bytes: int = 0, cost: str = "", **more: Any) -> None:
         act = self._decisions.memory.running
         assert act is not None, "only a repair that began ends"
-        ended = RunEnded(self._clock.now_ms(), name, result, copied_bytes, by, moved, outcome)
+        ended = RunEnded(self._clock.now_ms(), name, result, copied_bytes, **more)
         self._decisions.note(ended)
-        what = f"{name}: its run {act.run_id} is {ended.text}; {self._decisions.memory.acts[-1].account}"
-        self._decisions.tell(Message(name, what, (by and f"{by} ended it") or cost))
+        what = f"its run {act.run_id} is {ended.text}; {self._decisions.memory.acts[-1].account}"
+        self._decisions.tell(about(name, what, f"{ended.by} ended it" if ended.by else cost))
 
     def _tell_left(self, name: Name, run_id: str, error: KreassignError) -> None:
         if str(error) != self._told_problem:
             self._told_problem = str(error)
-            self._decisions.tell(Message(name, f"{name}: its run {run_id} cannot go on", self._told_problem))
+            self._decisions.tell(about(name, f"its run {run_id} cannot go on", self._told_problem))
 
     # Looks beside a run, whose orders are requests to it.
 
@@ -313,10 +302,9 @@ class RepairRuns:
             self._held_since_s = now_s
         elif now_s - self._held_since_s >= HELD_LONG_S:
             self._held_since_s = float("inf")
-            what = f"{name}: its run {run.run_id} is held for {format_seconds(HELD_LONG_S)}"
-            self._decisions.tell(
-                Message(name, what, why, (f"kreassign status {run.run_id}", f"kreassign cancel {run.run_id}"))
-            )
+            what = f"its run {run.run_id} is held for {format_seconds(HELD_LONG_S)}"
+            commands = tuple(f"kreassign {command} {run.run_id}" for command in ("status", "cancel"))
+            self._decisions.tell(about(name, what, why, commands))
 
     @contextmanager
     def _watch_run(self, run_id: str, stop: Callable[[], None] | None) -> Iterator[Show | None]:

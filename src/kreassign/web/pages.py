@@ -18,10 +18,9 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from kreassign import __version__
-from kreassign.autopilot.events import Name, parse_name
+from kreassign.autopilot.events import Name, State, parse_name
 from kreassign.autopilot.facts import MISSED_MS
 from kreassign.autopilot.gates import WEEK_MS, spent_bytes
-from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import memory_of
 from kreassign.autopilot.policy import Kind
 from kreassign.autopilot.story import curve, story

@@ -37,8 +37,9 @@ from kreassign.model.authorization import error_text
 from kreassign.model.text import counted
 from kreassign.monitoring.metrics import AutopilotStatus
 from kreassign.operations import autopilot_journal, autopilot_looks
-from kreassign.operations.autopilot import Autopilot
-from kreassign.operations.autopilot_keeper import Vigil, decisions_from_afar, watch_or_stand_by
+from kreassign.operations.autopilot import Autopilot, watch_or_stand_by
+from kreassign.operations.autopilot_decisions import Decisions
+from kreassign.operations.autopilot_keeper import Vigil, decisions_from_afar
 from kreassign.operations.autopilot_lease import AutopilotLease
 from kreassign.operations.autopilot_messages import Tell, messaging
 from kreassign.operations.monitoring import Monitoring, monitored
@@ -135,7 +136,7 @@ def watch(
         ):
 
             def begin() -> Autopilot:
-                return Autopilot(
+                decisions = Decisions(
                     client,
                     autopilot_looks.read_policy(policy),
                     watched,
@@ -146,6 +147,7 @@ def watch(
                     vigil=vigil,
                     lease=lease,
                 )
+                return Autopilot(decisions)
 
             if not is_once:
                 with suppress(KeyboardInterrupt):
@@ -473,8 +475,7 @@ def off(cluster: ClusterOptions, state_dir: Path, for_s: float, why: str) -> Non
 
     A repair that runs starts no further moves. The autopilot goes on watching.
     """
-    cluster_id, by, watcher = _request(cluster, state_dir)
-    autopilot_journal.turn_off(state_dir, cluster_id, for_s, by, why, watcher=watcher)
+    _requests(cluster, state_dir).off(for_s, this_operator().name, why)
     until_ms = SYSTEM_CLOCK.now_ms() + round(for_s * 1000)
     click.echo(f"off until {format_time(until_ms)}")
     print_next(next_command("autopilot", "on", takes=TAKEN))
@@ -486,8 +487,7 @@ def off(cluster: ClusterOptions, state_dir: Path, for_s: float, why: str) -> Non
 @state_dir_option
 def on(cluster: ClusterOptions, state_dir: Path) -> None:
     """Resume repairs."""
-    cluster_id, by, watcher = _request(cluster, state_dir)
-    autopilot_journal.turn_on(state_dir, cluster_id, by, watcher=watcher)
+    _requests(cluster, state_dir).on(this_operator().name)
     click.echo("on, from the next look")
 
 
@@ -509,8 +509,7 @@ def on(cluster: ClusterOptions, state_dir: Path) -> None:
 def silence(kind: str, subject: str, cluster: ClusterOptions, state_dir: Path, for_s: float, why: str) -> None:
     """Pause what is done about one finding, by its KIND and SUBJECT as `status` shows them."""
     name = parse_name(Kind(kind), subject)
-    cluster_id, by, watcher = _request(cluster, state_dir)
-    autopilot_journal.silence(state_dir, cluster_id, name, for_s, by, why, watcher=watcher)
+    _requests(cluster, state_dir).silence(name, for_s, this_operator().name, why)
     click.echo(f"{name} {'is silent' if for_s else 'is silent no more'}, from the next look")
 
 
@@ -531,18 +530,17 @@ def approve(kind: str, subject: str, cluster: ClusterOptions, state_dir: Path, k
     if key is None:
         raise click.UsageError("approvals of repairs are signed; specify --key")
     name = parse_name(Kind(kind), subject)
-    cluster_id = _meant(cluster, state_dir, is_dry=is_dry)
-    user, watcher = this_operator().user, partial(_watcher, cluster)
-    request = autopilot_journal.approve(state_dir, cluster_id, name, key, user, is_dry=is_dry, watcher=watcher)
+    request = _requests(cluster, state_dir, is_dry=is_dry).approve(name, key, this_operator().user)
     for sentence in request.about:
         click.echo(sentence)
     click.echo(f"approved, until {format_time(request.expires_ms)}")
     print_next(next_command("autopilot", "why", "POLICY", takes=TAKEN))
 
 
-def _request(cluster: ClusterOptions, state_dir: Path) -> tuple[str, str, autopilot_journal.Watcher]:
-    """Cluster that a request is about, who makes it, and how to find who looks after the cluster elsewhere."""
-    return _meant(cluster, state_dir), this_operator().name, partial(_watcher, cluster)
+def _requests(cluster: ClusterOptions, state_dir: Path, *, is_dry: bool = False) -> autopilot_journal.Requests:
+    """Requests about the cluster that is meant, which another host may look after."""
+    cluster_id, watcher = _meant(cluster, state_dir, is_dry=is_dry), partial(_watcher, cluster)
+    return autopilot_journal.Requests(state_dir, cluster_id, watcher=watcher, is_dry=is_dry)
 
 
 def _watcher(cluster: ClusterOptions) -> LeaseHolder | None:
