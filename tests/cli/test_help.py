@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from kreassign.cli.commands.plan import DEFAULT_TASK
-from kreassign.cli.main import ALIASES, COMMANDS, GROUPS, PURPOSES, kreassign
+from kreassign.cli.main import ALIASES, COMMANDS, GROUPS, PURPOSES, by_group, kreassign
 from tests.approved import approve
 
 # How a help text may begin. A new word is added by somebody who has read it aloud as an order.
@@ -156,6 +156,32 @@ def test_help_groups_options_where_there_are_many() -> None:
     assert sorted(told) == sorted([option.opts[0] for option in command.params[1:]] + ["-h"])
     few = CliRunner().invoke(kreassign, ["status", "--help"]).stdout
     assert re.findall("^[A-Z][a-z ]+:$", few, re.MULTILINE) == ["Options:"]
+
+
+HEADINGS = [
+    ("twin start", "--racks", "Options"),
+    ("stream-metrics", "--conf", "Spark"),
+    ("stream-metrics", "--data", "Options"),
+    ("web", "--data", "Options"),
+    ("pace", "--disk-reserve", "Options"),
+    ("plan rebalance", "--racks", "Goals"),
+    ("plan rebalance", "--conf", "Spark"),
+    ("run", "--dry-run", "Safety"),
+]
+
+
+@pytest.mark.parametrize(("words", "option", "heading"), HEADINGS)
+def test_an_option_stands_under_a_heading_that_fits(words: str, option: str, heading: str) -> None:
+    shown = CliRunner().invoke(kreassign, [*words.split(), "--help"], terminal_width=80).stdout
+    above, _, _ = shown.partition(f"\n  {option} ")
+    assert re.findall(r"^([A-Z][a-z ]+):$", above, re.MULTILINE)[-1] == heading
+
+
+def test_no_heading_stands_above_a_single_option() -> None:
+    for words, command in every_command():
+        rows = [option.get_help_record(click.Context(command)) for option in command.params]
+        groups = dict(by_group(row for row in rows if row is not None))
+        assert not [group for group, members in groups.items() if group in GROUPS and len(members) == 1], words
 
 
 def test_every_option_of_a_group_is_one_of_some_command() -> None:

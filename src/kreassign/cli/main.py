@@ -98,12 +98,17 @@ class Formatter(click.HelpFormatter):
 
 
 def by_group(rows: Iterable[Row]) -> Iterator[tuple[str, list[Row]]]:
-    """Options by group, empty groups left out, in the order of the groups; options without a group first."""
-    found: dict[str, list[Row]] = {group: [] for group in (OTHERS, *GROUPS)}
-    for row in rows:
-        names = re.findall(r"--[a-z-]+", row[0])
-        found[next((_GROUP_OF[name] for name in names if name in _GROUP_OF), OTHERS)].append(row)
-    return ((group, members) for group, members in found.items() if members)
+    """Options by group, in the order of the groups; first those without a group, or alone in theirs."""
+    rows = list(rows)
+    groups = [
+        next((_GROUP_OF[name] for name in re.findall(r"--[a-z-]+", names) if name in _GROUP_OF), OTHERS)
+        for names, _ in rows
+    ]
+    # A heading above one option says less than the option, and may be wrong: brokers of a twin are no goals.
+    shown = [group if groups.count(group) > 1 else OTHERS for group in groups]
+    for heading in (OTHERS, *GROUPS):
+        if members := [row for row, group in zip(rows, shown, strict=True) if group == heading]:
+            yield heading, members
 
 
 _OF_OTHERS = 0o077
