@@ -36,7 +36,7 @@ def test_an_address_is_read(text: str, host: str, port: int) -> None:
     ["", ":9092", "SSL://", "://broker:9092", "broker:", "broker:x", "broker:0", "broker:65536", "broker:-1", "b:٣"],
 )
 def test_what_is_no_address_is_refused_with_the_form_it_should_have(text: str) -> None:
-    with pytest.raises(InputError, match="is not an address; write host:port, for example broker-1:9092"):
+    with pytest.raises(InputError, match=r"is not an address.*; write host:port, for example broker-1:9092"):
         Address.parse(text)
 
 

@@ -98,6 +98,7 @@ ADDRESSES = HOSTS - {"25 digits", "zero"}
 ACCEPTED: dict[str, set[str]] = {
     "--add-brokers": {"zero"},
     "--as-of": set(),
+    "--at": set(),
     "--give-up-after": set(),
     "--bootstrap-controller": ADDRESSES,
     "--bootstrap-server": ADDRESSES,
@@ -191,7 +192,7 @@ def accepted(parameter: click.Parameter) -> set[str]:
             found = TEXT - {"5,000 digits", "directory", "nowhere"}
         case click.types.StringParamType():
             found = ACCEPTED.get(name, TEXT)
-        case click.Choice() | click.DateTime():
+        case click.Choice():
             found = set()
         case _:
             found = set() if re.match("--max-(moves|bytes)", name) else ACCEPTED[name]
@@ -278,9 +279,7 @@ def is_named(result: Result, parameter: click.Parameter, value: str, odd: str) -
     says_which = any(name.lower() in result.output.lower() for name in names) or (
         odd in NO_ARGUMENT and isinstance(parameter, click.Argument)
     )
-    return (
-        result.exit_code == 2 and says_which and (repr(value)[1:-1][:10] in result.output or "1e+25" in result.output)
-    )
+    return result.exit_code == 2 and says_which and repr(value)[1:-1][:10] in result.output
 
 
 @pytest.mark.thorough

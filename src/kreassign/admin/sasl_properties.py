@@ -16,7 +16,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from kreassign.admin import settings
 from kreassign.admin.tls import tls_settings
 from kreassign.errors import InputError
-from kreassign.model.text import parse_whole, shortened
+from kreassign.model.text import parse_whole, port_mistake, shortened
 
 # Parse `sasl.jaas.config`: one login module with its options.
 
@@ -256,7 +256,9 @@ def _split(url: str) -> SplitResult:
     except ValueError:
         is_right = False
     if not is_right or not url.isascii() or not url.isprintable() or " " in url:
-        raise InputError(f"{_ENDPOINT_URL} is not an address; write https://HOST/PATH, or file:///PATH")
+        raise InputError(
+            f"{_ENDPOINT_URL} is not an address{port_mistake(url)}; write https://HOST/PATH, or file:///PATH"
+        )
     if "@" in parts.netloc or parts.fragment:
         raise InputError(f"{_ENDPOINT_URL} has a name, password or fragment; credentials belong to sasl.jaas.config")
     if parts.scheme == "file" and (

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import ClassVar, NamedTuple
 
 from kreassign.errors import InputError
-from kreassign.model.text import LARGEST_ID, LARGEST_PORT, parse_whole, shortened
+from kreassign.model.text import LARGEST_ID, LARGEST_PORT, parse_whole, port_mistake, shortened
 
 KAFKA_PORT = 9092
 LONGEST_HOST = 253
@@ -36,7 +36,7 @@ class Address(NamedTuple):
             return cls(_host(host), parse_whole(port, least=1, most=LARGEST_PORT))
         except ValueError:
             form = "write host:port, for example broker-1:9092, several with commas"
-            raise InputError(f"{shortened(text)!r} is not an address; {form}") from None
+            raise InputError(f"{shortened(text)!r} is not an address{port_mistake(text)}; {form}") from None
 
     @classmethod
     def parse_list(cls, text: str) -> tuple[Address, ...]:

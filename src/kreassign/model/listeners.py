@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from urllib.parse import SplitResult, urlsplit
 
 from kreassign.errors import InputError
-from kreassign.model.text import LARGEST_PORT, parse_whole, shortened
+from kreassign.model.text import LARGEST_PORT, parse_whole, port_mistake, shortened
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 """Names of this machine, as parts of an address."""
@@ -61,15 +61,18 @@ def http_address(text: str, owner: str, *, example: str, login: str, takes_query
 
     `login` says what stands in place of a user and a password, which an address does not take.
     """
+    refusal = InputError(
+        f"{shortened(text)!r} is no address of {owner}{port_mistake(text)}; write for example {example}"
+    )
     try:
         parts = urlsplit(text)
-        host, _ = parts.hostname, parts.port
-    except ValueError as error:
-        raise InputError(f"{shortened(text)!r} is no address of {owner}: {error}") from None
+        host, port = parts.hostname, parts.port
+    except ValueError:  # brackets that hold no address, or a port that is none
+        raise refusal from None
     is_plain = text.isascii() and text.isprintable() and " " not in text
     is_whole = takes_query or not (parts.query or parts.fragment)
-    if not host or parts.scheme not in {"http", "https"} or not is_plain or not is_whole:
-        raise InputError(f"{shortened(text)!r} is no address of {owner}; write for example {example}")
+    if not host or port == 0 or parts.scheme not in {"http", "https"} or not is_plain or not is_whole:
+        raise refusal
     if parts.username is not None or parts.password is not None:
         raise InputError(f"the address of {owner} takes no user and password; {login}")
     return parts

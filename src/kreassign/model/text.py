@@ -178,6 +178,16 @@ LARGEST_ID = 2**31 - 1
 
 LARGEST_PORT = 2**16 - 1
 
+_PORT = re.compile(r":(-?\d+)(?=[/?#]|$)", re.ASCII)
+
+
+def port_mistake(address: str) -> str:
+    """Say that the port of an address is out of range; "" if it is not, or there is none."""
+    port = _PORT.search(address)
+    is_port = port is None or 1 <= int(port[1][:_MOST_DIGITS]) <= LARGEST_PORT
+    return "" if is_port else f": its port must be from 1 to {LARGEST_PORT}"
+
+
 MOST_REPLICAS = 2**15 - 1
 """A replication factor is a signed number of 16 bits."""
 

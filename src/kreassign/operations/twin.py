@@ -10,7 +10,7 @@ from pathlib import Path
 from kreassign.errors import InputError
 from kreassign.model.documents import read_toml
 from kreassign.model.snapshot import ClusterSnapshot
-from kreassign.model.text import LARGEST_PORT, counted, did_you_mean, parse_whole, shortened
+from kreassign.model.text import LARGEST_PORT, counted, did_you_mean, parse_whole, port_mistake, shortened
 from kreassign.operations.text_files import naming, read_text
 from kreassign.twin.access import HostPort
 from kreassign.twin.blueprint import TYPICAL, Blueprint, Speeds, blueprint_of, small_cluster
@@ -149,8 +149,10 @@ def control_address(text: str) -> HostPort:
     try:
         return HostPort(host, parse_whole(port if host.isprintable() else "", least=1, most=LARGEST_PORT))
     except ValueError:
-        said = f"{shortened(text)!r} is no address of a control port; write for example {DEFAULT_CONTROL}"
-        raise InputError(said) from None
+        raise InputError(
+            f"{shortened(text)!r} is no address of a control port{port_mistake(text)}; write for example "
+            f"{DEFAULT_CONTROL}"
+        ) from None
 
 
 def _folder(cluster: Described) -> Path:

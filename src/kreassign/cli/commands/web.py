@@ -16,7 +16,7 @@ from kreassign.cli.output import examples
 from kreassign.cli.profiles import config_path, shared_in
 from kreassign.errors import InputError, requires
 from kreassign.model.documents import is_half
-from kreassign.model.text import shortened, signed_number
+from kreassign.model.text import port_mistake, shortened, signed_number
 from kreassign.operations.run_journals import NamedCluster
 from kreassign.operations.text_files import naming, read_text
 from kreassign.web.settings import DEFAULT_PORT, LOCAL_HOST, PageTls, PageToken, Reach, User, WebSettings, parse_users
@@ -31,15 +31,20 @@ _PORT_SLIP = re.compile(r"[0-9]+[A-Za-z]+")
 def listen_address(text: str) -> Address:
     """Parse HOST:PORT, a PORT of this machine, or a HOST; port 0 takes any free one. Raises InputError."""
     host, colon, port = text.strip().rpartition(":")
+    refusal = InputError(
+        f"{shortened(text)!r} is neither a port nor an address{port_mistake(f':{port}')}; write for example 8085 or "
+        "0.0.0.0:8443"
+    )
     if not colon and _PORT_SLIP.fullmatch(port):
-        raise InputError(
-            f"{shortened(text)!r} is neither a port nor an address; write for example 8085 or 0.0.0.0:8443"
-        )
+        raise refusal
     if not colon:
         host, port = (port, str(DEFAULT_PORT)) if signed_number(port) is None else (LOCAL_HOST, port)
     elif host.endswith(":") or port.endswith("]"):  # an IPv6 address without a port
         host, port = text.strip(), str(DEFAULT_PORT)
-    address = Address.parse(f"{host or LOCAL_HOST}:{'1' if port == '0' else port}")
+    try:
+        address = Address.parse(f"{host or LOCAL_HOST}:{'1' if port == '0' else port}")
+    except InputError:
+        raise refusal from None
     return address._replace(port=0) if port == "0" else address
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import date
 from functools import reduce
 from pathlib import Path
 from typing import TypeVar
@@ -364,7 +364,7 @@ _GROWTH: tuple[values.Decorator, ...] = (
     ),
     click.option(
         "--at",
-        type=click.DateTime(["%Y-%m-%d"]),
+        type=values.parse_date,
         metavar="DATE",
         help="Project growth to this date.  [default: none; --growth needs it]",
     ),
@@ -397,7 +397,7 @@ def read_circumstances(
     *,
     traffic: float,
     growth: float,
-    at: datetime | None,
+    at: date | None,
     added: int = 0,
     removed: tuple[int, ...] = (),
     replication_factor: int | None = None,
@@ -405,8 +405,7 @@ def read_circumstances(
     """Build WhatIf."""
     if growth and at is None:
         raise InputError("--growth needs --at: the date to project growth to")
-    day = None if at is None else at.date()
-    return WhatIf(added, removed, replication_factor, traffic, growth / PERCENT, day)
+    return WhatIf(added, removed, replication_factor, traffic, growth / PERCENT, at)
 
 
 growth_options = values.option_group("what_if", _GROWTH, read_circumstances)

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from kreassign.cli.options.cluster import ClusterOptions
-from kreassign.cli.options.values import DIRECTORY
+from kreassign.cli.options.values import DIRECTORY, WholeRange
 from kreassign.cli.profiles import typed_words
 from kreassign.errors import InputError
 from kreassign.operations.run_journals import (
@@ -117,7 +117,7 @@ def _of_cluster(state_dir: Path, run_id: str | None, here: InForce) -> Path:
         active = ", which a process executes" if is_active(path) else ""
         click.echo(f"  {number}  {path.stem} of cluster {cluster_of(path)}{active}", err=True)
     try:
-        chosen: int = click.prompt("which run?", type=click.IntRange(1, len(candidates)), err=True)
+        chosen: int = click.prompt("which run?", type=WholeRange(1, len(candidates)), err=True)
     except click.Abort:  # Ctrl-C or Ctrl-D, after which the cursor is still on the line of the question
         click.echo("\nno run was chosen", err=True)
         raise click.exceptions.Exit(1) from None

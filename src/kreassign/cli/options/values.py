@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import wraps
 from pathlib import Path
 from shlex import join
@@ -64,6 +64,14 @@ def parse_moment(text: str) -> int:
     return round(utc.timestamp() * 1000)
 
 
+def parse_date(text: str) -> date:
+    """A day in ISO 8601. For `click.option(type=…)`."""
+    try:
+        return date.fromisoformat(text.strip())
+    except ValueError as error:
+        raise click.BadParameter(f"{shortened(text)!r} is not a date; write for example 2027-01-31") from error
+
+
 def parse_as_of(text: str) -> AsOf:
     """`last`, the number of a load, or a date and time as `parse_moment` reads it. For `click.option(type=…)`."""
     if text.strip() == "last":
@@ -89,15 +97,23 @@ class FiniteRange(click.FloatRange):
     """A bounded number. Unlike click's own type it refuses `nan`, which passes any bounds, and `inf`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The number. Raises click.BadParameter."""
-        try:
+        """The number. Raises click.BadParameter, which names the bounds."""
+        number, shown = math.nan, repr(shortened(str(value)))
+        with suppress(ValueError):
             number = float(value)
-        except ValueError:
-            self.fail(f"{shortened(str(value))!r} is not a number", param, ctx)
         if not math.isfinite(number):
-            self.fail(f"{shortened(str(value))!r} is not a finite number", param, ctx)
-        found: float = super().convert(number, param, ctx)
+            self.fail(f"{shown} is not a finite number{self._bounds()}", param, ctx)
+        try:
+            found: float = super().convert(number, param, ctx)
+        except click.BadParameter:
+            self.fail(f"{shown} is not a number{self._bounds()}", param, ctx)
         return found
+
+    def _bounds(self) -> str:
+        least = None if self.min is None else f"{'above' if self.min_open else 'of at least'} {self.min:g}"
+        most = None if self.max is None else f"{'below' if self.max_open else 'at most'} {self.max:g}"
+        bounds = [bound for bound in (least, most) if bound is not None]
+        return f" {' and '.join(bounds)}" if bounds else ""
 
 
 class WholeRange(click.IntRange):
@@ -109,12 +125,13 @@ class WholeRange(click.IntRange):
         return "N" if isinstance(param, click.Option) else None
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The number. Raises click.BadParameter."""
+        """The number. Raises click.BadParameter, which names the bounds."""
         number = signed_number(str(value).strip())
-        if number is None or abs(number) > LARGEST_ID:
-            self.fail(f"{shortened(str(value))!r} is not a whole number up to {LARGEST_ID}", param, ctx)
-        found: int = super().convert(number, param, ctx)
-        return found
+        least = -LARGEST_ID if self.min is None else int(self.min)
+        most = LARGEST_ID if self.max is None else min(int(self.max), LARGEST_ID)
+        if number is None or not least <= number <= most:
+            self.fail(f"{shortened(str(value))!r} is not a whole number from {least} to {most}", param, ctx)
+        return number
 
 
 BROKER_ID = WholeRange(min=0)
