@@ -161,7 +161,7 @@ EFFECTS = (
             "os.makedirs", "os.listdir", "os.scandir", "os.stat", "os.fsync", "os.path.exists",
         ),
         (
-            "admin/properties.py", "admin/tls.py", "admin/properties.py", "admin/tls.py",
+            "admin/properties.py", "admin/tls.py", "certificates.py",
             "admin/tokens.py", "admin/assertions.py", "twin/store.py", "executor/runner.py", "executor/journal/",
             "model/error_codes.py", "twin/controller/config_keys.py", "twin/version.py",  # Kafka's own, of the package
             "pipeline/tables/", "pipeline/spark_session.py", "planner/search/compiled/", "operations/",
@@ -196,7 +196,7 @@ EFFECTS = (
     Home(
         "TLS",
         ("ssl",),
-        ("admin/", "twin/server.py", "monitoring/client_signals.py"),
+        ("admin/", "certificates.py", "twin/server.py", "monitoring/client_signals.py"),
         "certificates belong to the edge of the cluster, and to that of Prometheus",
         "import ssl",
     ),

@@ -280,9 +280,15 @@ def requires(what: str, package: str, extra: str) -> Iterator[None]:
 
 
 def machine_reason(error: Exception) -> str:
-    """Text of the machine for an error, without its number and the arguments of the call."""
-    number = error.errno if isinstance(error, OSError) else None
-    return strerror(number).lower() if number is not None and number > 0 else str(error)
+    """Text of the machine for an error, without its number, the arguments of the call and marks of OpenSSL."""
+    if not isinstance(error, OSError):
+        return str(error)
+    of_tls = getattr(error, "verify_message", None) or getattr(error, "reason", None)
+    if isinstance(of_tls, str):
+        return of_tls.replace("_", " ").lower()
+    if error.errno is not None and error.errno > 0:
+        return strerror(error.errno).lower()
+    return error.strerror or str(error)
 
 
 def missing_extra(problem: str, extra: str) -> KreassignError:

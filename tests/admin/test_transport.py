@@ -14,6 +14,12 @@ from contextlib import ExitStack, closing
 
 import pytest
 import trustme
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
 
 from kreassign.admin import Address, ClientSettings, Connection, SecurityProtocol, TcpTransport
 from kreassign.admin.settings import Sasl, Secret, Tls
@@ -363,16 +369,34 @@ def test_a_broker_that_refuses_our_certificate_is_heard_with_what_helps(
     assert words in str(refused.value)
 
 
-def test_a_key_that_does_not_fit_is_the_users_mistake(authority: trustme.CA) -> None:
+DAMAGED = "-----BEGIN CERTIFICATE-----\nQUJD\n-----END CERTIFICATE-----"
+
+
+@pytest.mark.parametrize(("mistake", "said"), [
+    ("key", "cannot be used: the private key does not belong to the first certificate. Use the key of that"),
+    ("password", "cannot be used: ssl.key.password is missing or wrong"),
+    ("no password", "cannot be used: ssl.key.password is missing or wrong"),
+    ("certificate", "cannot be used: its certificate or key is damaged. Export it again"),
+])  # fmt: skip
+def test_a_key_store_that_openssl_refuses_is_explained(authority: trustme.CA, mistake: str, said: str) -> None:
     ours, other = authority.issue_cert("a.example"), authority.issue_cert("b.example")
-    tls = Tls(None, pem(*ours.cert_chain_pems), Secret(pem(other.private_key_pem)))
-    with pytest.raises(InputError, match="the key store cannot be used"):
+    key = pem((other if mistake == "key" else ours).private_key_pem)
+    if "password" in mistake:
+        plain = load_pem_private_key(key.encode(), None)
+        key = plain.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"right")).decode()
+    tls = Tls(
+        None,
+        DAMAGED if mistake == "certificate" else pem(*ours.cert_chain_pems),
+        Secret(key),
+        Secret("wrong") if mistake == "password" else None,
+    )
+    with pytest.raises(InputError, match=said):
         TcpTransport(ClientSettings((Address("a", 1),), security_protocol=SecurityProtocol.SSL, tls=tls))
 
 
 def test_a_trust_store_that_holds_nonsense_is_the_users_mistake() -> None:
-    tls = Tls(trusted_certificates="-----BEGIN CERTIFICATE-----\nQUJD\n-----END CERTIFICATE-----")
-    with pytest.raises(InputError, match="the trust store holds no usable PEM certificate"):
+    tls = Tls(trusted_certificates=DAMAGED)
+    with pytest.raises(InputError, match=r"^the trust store holds a PEM certificate that is damaged. Export it again$"):
         TcpTransport(ClientSettings((Address("a", 1),), security_protocol=SecurityProtocol.SSL, tls=tls))
 
 

@@ -112,7 +112,7 @@ def test_a_login_that_is_none_is_refused_without_showing_it(text: str) -> None:
 def test_a_login_file_that_is_gone_is_unknown(server: FakePrometheus, tmp_path: Path) -> None:
     reading = ask(server, login_file=str(tmp_path / "gone"))
     assert (reading.feeling, server.asked) == (Feeling.UNKNOWN, [])
-    assert "could not be asked: No such file" in reading.seen
+    assert "could not be asked: no such file" in reading.seen
 
 
 def test_a_certificate_is_checked_by_the_file_that_is_given(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_a_prometheus_that_is_away_is_unknown() -> None:
     with prometheus() as server:
         pass
     reading = ask(server)
-    assert (reading.feeling, reading.seen) == (Feeling.UNKNOWN, "Prometheus could not be asked: Connection refused")
+    assert (reading.feeling, reading.seen) == (Feeling.UNKNOWN, "Prometheus could not be asked: connection refused")
 
 
 def test_an_answer_that_has_no_end_is_given_up(server: FakePrometheus, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kreassign.admin.settings import TLS_VERSIONS, Secret, Tls
+from kreassign.certificates import mistake_in
 from kreassign.errors import InputError, Unauthenticated
 from kreassign.model.text import shortened
 
@@ -173,8 +174,8 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         try:
             context.load_verify_locations(cadata=tls.trusted_certificates)
-        except (ssl.SSLError, ValueError) as error:
-            raise InputError(f"the trust store holds no usable PEM certificate: {error}") from None
+        except (ssl.SSLError, ValueError):
+            raise InputError("the trust store holds a PEM certificate that is damaged. Export it again") from None
     context.minimum_version, context.maximum_version = (
         ssl.TLSVersion[version.replace(".", "_")] for version in (tls.versions[0], tls.versions[-1])
     )
@@ -188,15 +189,22 @@ def _load_certificate(context: ssl.SSLContext, tls: Tls) -> None:
     assert tls.certificate_chain is not None
     assert tls.private_key is not None
     descriptor, name = tempfile.mkstemp(suffix=".pem")
+    asked = []
+
+    def password() -> str:
+        """Without this function OpenSSL asks on the terminal for the password of an encrypted key."""
+        asked.append(name)
+        return "" if tls.key_password is None else tls.key_password.reveal()
+
     try:
         with os.fdopen(descriptor, "w", encoding="ascii") as file:
             file.write(f"{tls.private_key.reveal()}\n{tls.certificate_chain}\n")
-        # With an empty password OpenSSL fails on an encrypted key instead of asking on the terminal.
-        password = tls.key_password.reveal() if tls.key_password is not None else ""
         context.load_cert_chain(name, password=password)
     except (ssl.SSLError, ValueError, OSError) as error:
-        reason = getattr(error, "reason", None) or "wrong ssl.key.password, or no PEM key and certificate chain"
-        raise InputError(f"the key store cannot be used: {reason}") from None
+        unread = (
+            "ssl.key.password is missing or wrong" if asked else "its certificate or key is damaged. Export it again"
+        )
+        raise InputError(f"the key store cannot be used: {mistake_in(error) or unread}") from None
     finally:
         Path(name).unlink()
 

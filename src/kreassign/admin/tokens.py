@@ -43,7 +43,7 @@ from kreassign.admin.settings import (
 )
 from kreassign.admin.tls import distrust, tls_context
 from kreassign.clock import Clock
-from kreassign.errors import ClusterError, Unauthenticated, Unreachable
+from kreassign.errors import ClusterError, Unauthenticated, Unreachable, machine_reason
 from kreassign.model.listeners import is_readable
 from kreassign.model.text import printable
 
@@ -345,7 +345,7 @@ class EndpointClient:
         elif isinstance(error, http.client.HTTPException):
             why = "it does not speak HTTP, or ended in the middle of its answer"
         else:
-            why = (getattr(error, "strerror", None) or type(error).__name__).lower()
+            why = machine_reason(error) if isinstance(error, OSError) else type(error).__name__.lower()
         return kind(
             f"no token for SASL OAUTHBEARER from {self._endpoint}: {why}. Check that it is up, and "
             "sasl.oauthbearer.token.endpoint.url"

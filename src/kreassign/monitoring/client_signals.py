@@ -24,7 +24,7 @@ from types import MappingProxyType
 from urllib.parse import SplitResult, urlencode, urlsplit
 
 from kreassign.clock import SYSTEM_CLOCK, Clock
-from kreassign.errors import InputError
+from kreassign.errors import InputError, machine_reason
 from kreassign.executor.client_guard import (
     ClientAnswer,
     ClientGuard,
@@ -140,8 +140,13 @@ def check_files(guard: ClientGuard, read_file: ReadFile) -> None:
     if guard.ca_file is not None:
         try:
             ssl.create_default_context(cafile=guard.ca_file)
+        except ssl.SSLError:
+            raise InputError(
+                f"{guard.ca_file} holds no certificate in PEM form, or a damaged one: specify the file of the "
+                "authority that signed the certificate of Prometheus"
+            ) from None
         except OSError as error:
-            raise InputError(f"{guard.ca_file} has no certificates (PEM): {error.strerror or error}") from error
+            raise InputError(f"cannot read {guard.ca_file}: {machine_reason(error)}") from error
 
 
 def ask_prometheus(guard: ClientGuard, query: ClientQuery, read_file: ReadFile, clock: Clock) -> ClientAnswer:
@@ -164,8 +169,8 @@ def _asked(guard: ClientGuard, query: ClientQuery, read_file: ReadFile, clock: C
         return _post(guard, query, read_file, clock)
     except (OSError, http.client.HTTPException, InputError, ValueError) as error:
         # ValueError: a host name that is invalid in DNS.
-        why = getattr(error, "verify_message", None) or getattr(error, "strerror", None) or str(error)
-        raise InputError(f"Prometheus could not be asked: {_shown(why or type(error).__name__)}") from error
+        why = machine_reason(error) or type(error).__name__
+        raise InputError(f"Prometheus could not be asked: {_shown(why)}") from error
 
 
 def _post(guard: ClientGuard, query: ClientQuery, read_file: ReadFile, clock: Clock) -> tuple[int, bytes]:

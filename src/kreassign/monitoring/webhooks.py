@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol
 from urllib.parse import SplitResult, urlsplit
 
 from kreassign.clock import Clock
-from kreassign.errors import InputError
+from kreassign.errors import InputError, machine_reason
 from kreassign.model.listeners import http_address, is_readable
 from kreassign.model.run import Phase, RunHistory
 from kreassign.model.text import printable
@@ -331,7 +331,7 @@ class Sender:
                 answer.read(_MOST_BYTES)
         except (OSError, http.client.HTTPException, ValueError) as error:
             # ValueError: a host name that is invalid in DNS.
-            why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            why = machine_reason(error) or type(error).__name__
             raise _DeliveryError(f"{self._webhook} could not be told: {why}") from None
         finally:
             connection.close()

@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from kreassign.clock import SYSTEM_CLOCK, Clock
@@ -66,16 +65,6 @@ class ListenerConfig:
         """Kafka's `security.protocol` for clients of this listener."""
         kind = "PLAINTEXT" if self.tls is None else "SSL"
         return kind if self.users is None else f"SASL_{kind}"
-
-
-def tls_context(certificate: Path, key: Path) -> ssl.SSLContext:
-    """The TLS context of a listener, from PEM files; InputError if they cannot be used."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    try:
-        context.load_cert_chain(certificate, key)
-    except OSError as error:  # TLS errors are OSErrors, too.
-        raise InputError(f"cannot use certificate {certificate} with key {key}: {error}") from error
-    return context
 
 
 @dataclass(frozen=True, slots=True)

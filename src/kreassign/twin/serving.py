@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from kreassign.certificates import listener_context
 from kreassign.clock import SYSTEM_CLOCK
 from kreassign.errors import InputError, Unreachable
 from kreassign.twin.access import HostPort
@@ -25,7 +26,7 @@ from kreassign.twin.core import TwinSettings
 from kreassign.twin.faults import PlannedFault, schedule_faults
 from kreassign.twin.faults.schedule import obey
 from kreassign.twin.scenario import Scenario, Security
-from kreassign.twin.server import ListenerConfig, ServerThread, TwinServer, serve, tls_context
+from kreassign.twin.server import ListenerConfig, ServerThread, TwinServer, serve
 from kreassign.twin.store import SESSION_TIMEOUT_S, FileLog, ZooKeeperTree, zookeeper_tree
 from kreassign.twin.version import DEFAULT, KAFKA_3_9_ZOOKEEPER, KafkaVersion, kafka_version
 from kreassign.twin.zookeeper.control_requests import ControlRequest, trace_line
@@ -273,4 +274,4 @@ def _tracing(file: TextIO | None) -> Callable[[int, ControlRequest], None]:
 def _tls(security: Security, folder: Path) -> SSLContext | None:
     if security.certificate is None or security.key is None:
         return None
-    return tls_context(folder / security.certificate, folder / security.key)
+    return listener_context(folder / security.certificate, folder / security.key)

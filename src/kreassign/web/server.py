@@ -16,6 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from kreassign.certificates import listener_context
 from kreassign.clock import SYSTEM_CLOCK
 from kreassign.errors import InputError, KreassignError, machine_reason
 from kreassign.model.run import RunHistory
@@ -125,21 +126,19 @@ def listening(settings: WebSettings) -> socket.socket:
 
 
 def server(settings: WebSettings, streams: Streams | None = None) -> uvicorn.Server:
-    """Create the server. It ignores headers that claim the client's address."""
+    """Create the server. It ignores headers that claim the client's address. Raises InputError."""
     tls, streams = settings.tls, streams or Streams()
+    if tls is not None:
+        listener_context(tls.certificate, tls.key)  # names the file that is wrong, which uvicorn does not
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
-    try:
-        config = uvicorn.Config(
-            make_app(settings, streams), log_config=None, access_log=False, lifespan="on", ws="none",
-            http="h11",
-            loop="asyncio", server_header=False, proxy_headers=False, limit_concurrency=MOST_CONNECTIONS,
-            timeout_keep_alive=SILENCE_S, timeout_graceful_shutdown=LAST_S, h11_max_incomplete_event_size=16_384,
-            ssl_certfile=None if tls is None else tls.certificate, ssl_keyfile=None if tls is None else tls.key,
-        )  # fmt: skip
-        config.load()
-    except OSError as error:  # also raised by the ssl module
-        files = "" if tls is None else f" ({tls.certificate}, {tls.key})"
-        raise InputError(f"the certificate or its key cannot be used{files}: {error}") from error
+    config = uvicorn.Config(
+        make_app(settings, streams), log_config=None, access_log=False, lifespan="on", ws="none",
+        http="h11",
+        loop="asyncio", server_header=False, proxy_headers=False, limit_concurrency=MOST_CONNECTIONS,
+        timeout_keep_alive=SILENCE_S, timeout_graceful_shutdown=LAST_S, h11_max_incomplete_event_size=16_384,
+        ssl_certfile=None if tls is None else tls.certificate, ssl_keyfile=None if tls is None else tls.key,
+    )  # fmt: skip
+    config.load()
     made = uvicorn.Server(config)
     streams.is_ending = lambda: made.should_exit
     return made
