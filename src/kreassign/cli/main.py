@@ -111,6 +111,9 @@ def by_group(rows: Iterable[Row]) -> Iterator[tuple[str, list[Row]]]:
             yield heading, members
 
 
+_INTERRUPTED = 130
+"""As shells report a program that SIGINT ended."""
+
 _OF_OTHERS = 0o077
 """Permissions of group and others."""
 
@@ -273,6 +276,9 @@ class LazyGroup(click.Group):
                 raise
             click.echo(f"error: {failed}", err=True)
             ctx.exit(failed.exit_code)
+        except (KeyboardInterrupt, click.Abort):  # Ctrl-C or Ctrl-D, with the cursor perhaps behind a question
+            click.echo("\ninterrupted", err=True)
+            ctx.exit(_INTERRUPTED)
         except (KreassignError, OSError) as error:
             if ctx.params.get("debug"):
                 raise

@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from kreassign.cli.commands.decommission import is_begun, print_preview
 from kreassign.executor.brokers import Blocked
 from kreassign.model import ConfigResource, TopicPartition
+from kreassign.model.approvals import ApprovalRequest, format_request
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.operations.connect import connect
 from kreassign.operations.decommission import DecommissionPreview
@@ -106,6 +107,27 @@ def test_an_end_of_input_at_the_question_begins_nothing_and_says_so(terminal: Te
     code, shown = answered(terminal, "\x04", "--throttle", "2MB/s")
     assert (code, shown.splitlines()[-1]) == (1, "nothing was sent")
     assert not terminal.runs
+
+
+def test_ctrl_c_at_a_passphrase_signs_nothing(tmp_path: Path) -> None:
+    key, request = tmp_path / "key", tmp_path / "plan.request.json"
+    subprocess.run(("ssh-keygen", "-q", "-t", "ed25519", "-N", "secret", "-f", str(key)), check=True)
+    request.write_text(format_request(ApprovalRequest("ann", "cluster", 0, 1, (1,), ("rebalance",), {})))
+    ours, theirs = pty.openpty()
+    words = ("setsid", "--ctty", *PROGRAM, "approve", str(tmp_path / "plan.json"), "--key", str(key))
+    (tmp_path / "plan.json").write_text('{"version": 1, "partitions": []}')
+    with subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        shown = b""
+        while b"passphrase" not in shown and (part := read(ours)):
+            shown += part
+        os.write(ours, b"\x03")
+        while part := read(ours):
+            shown += part
+        code = process.wait(PATIENCE_S)
+    os.close(ours)
+    assert (code, shown.decode().splitlines()[-1]) == (130, "interrupted"), shown
+    assert not list(tmp_path.glob("*.sig"))
 
 
 def test_without_a_terminal_a_command_needs_yes(

@@ -54,5 +54,5 @@ def test_a_demo_that_is_ended_leaves_nothing(tmp_path: Path) -> None:
         assert len(list(tmp_path.iterdir())) == 1
         process.send_signal(signal.SIGTERM)
         rest = process.stdout.read()
-    assert (process.returncode, rest.splitlines()[-1]) == (1, "Aborted!")
+    assert (process.returncode, rest.splitlines()[-1]) == (130, "interrupted")
     assert list(tmp_path.iterdir()) == []
