@@ -81,14 +81,25 @@ def test_a_run_begins_once_others_have_signed_and_its_journal_names_them(team: T
 
 
 def test_the_proposer_and_strangers_are_not_counted(team: Team) -> None:
-    team.keys.create("eve")
+    for name in ("eve", "second"):
+        team.keys.create(name)
+    team.keys.signers.write_text(
+        f"{team.keys.signers.read_text()}ann@x {team.keys.folder.joinpath('second.pub').read_text()}"
+    )
     team.propose()
-    team.approve("ann", "bob", "eve")
+    team.approve("second", "bob", "eve")
     said = team.refusal()
     assert said.startswith("the run is not approved: 1 approval of 2 (bob@x); ")
     assert "ann@x proposed it, and cannot approve it" in said
     assert "no signer of " in said
     assert "has this key (No principal matched.)" in said
+
+
+def test_the_key_of_a_proposal_approves_nothing(team: Team) -> None:
+    team.propose()
+    with pytest.raises(InputError, match="ann proposed this plan, and cannot approve it, too: another person approves"):
+        team.approve("ann")
+    assert team.refusal() == "the run is not approved: 0 approvals of 2"
 
 
 def test_an_approval_permits_one_run(team: Team) -> None:

@@ -36,7 +36,7 @@ from kreassign.model.plan_facts import PlanOrigin
 from kreassign.model.reassignment import Replicas
 from kreassign.model.run import Operator
 from kreassign.operations.plan_files import PlanFile, read_plan_file, request_path
-from kreassign.operations.ssh_signatures import signed, verified
+from kreassign.operations.ssh_signatures import is_signed_with, signed, verified
 from kreassign.operations.text_files import decoded_file, read_text
 from kreassign.operations.whole_file import replace_file
 
@@ -135,6 +135,11 @@ def approve_request(path: Path, key: Path, user: str) -> Path:
     """Sign a request as an approver; return the file of the signature. Raises InputError."""
     content = read_request(path)
     _parsed(path, content)
+    proposal = path.with_name(f"{path.name}{PROPOSAL_SUFFIX}")
+    if proposal.exists() and is_signed_with(key, content, proposal, Purpose.PROPOSE):
+        raise InputError(
+            f"{key} proposed this plan, and cannot approve it, too: another person approves it with their key"
+        )
     signature = signed(content, key, Purpose.APPROVE)
     place = path.with_name(f"{path.name}.{user}-{sha256(signature).hexdigest()[:8]}.sig")
     replace_file(place, signature)

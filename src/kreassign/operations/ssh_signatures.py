@@ -7,9 +7,9 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from kreassign.errors import InputError
+from kreassign.errors import InputError, machine_reason
 from kreassign.model.approvals import Purpose, Signature
-from kreassign.model.text import shortened
+from kreassign.model.text import printable
 
 PROGRAM = "ssh-keygen"
 VERIFY_S = 20.0
@@ -17,6 +17,9 @@ VERIFY_S = 20.0
 
 SIGN_S = 300.0
 """Patience with a signature, for which a passphrase may be typed or a key touched."""
+
+_LONGEST = 200
+"""Characters of its message that are shown."""
 
 _KEY = re.compile(r"with (\S+ key \S+)$")
 
@@ -47,6 +50,15 @@ def verified(content: bytes, signature: Path, allowed_signers: Path, purpose: Pu
     return Signature(signature.name, problem=f"not a signature of {names[0]} on this request ({_reason(done)})")
 
 
+def is_signed_with(key: Path, content: bytes, signature: Path, purpose: Purpose) -> bool:
+    """True if this key made the signature; a private key is not asked for its passphrase."""
+    own = _run(("-l", "-f", str(key)), b"", VERIFY_S).stdout.split()[1:2]
+    signer = _run(("-Y", "check-novalidate", "-n", purpose, "-s", str(signature)), content, VERIFY_S).stdout.split()[
+        -1:
+    ]
+    return bool(own) and own == signer
+
+
 def _run(arguments: Sequence[str], content: bytes, seconds: float) -> subprocess.CompletedProcess[bytes]:
     try:
         return subprocess.run((PROGRAM, *arguments), input=content, capture_output=True, timeout=seconds, check=False)
@@ -54,10 +66,12 @@ def _run(arguments: Sequence[str], content: bytes, seconds: float) -> subprocess
         raise InputError(
             f"{PROGRAM} is not installed, which signs and verifies approvals; install OpenSSH 8.9 or later"
         ) from error
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise InputError(f"{PROGRAM} did not answer: {error}") from error
+    except subprocess.TimeoutExpired as error:
+        raise InputError(f"{PROGRAM} did not answer within {seconds:g} s, and was ended") from error
+    except OSError as error:
+        raise InputError(f"{PROGRAM} could not be started: {machine_reason(error)}") from error
 
 
 def _reason(done: subprocess.CompletedProcess[bytes]) -> str:
     lines = done.stderr.decode(errors="replace").splitlines()
-    return shortened(lines[0].strip()) if lines else f"exit code {done.returncode}"
+    return printable(lines[0].strip()[:_LONGEST]) if lines else f"exit code {done.returncode}"
