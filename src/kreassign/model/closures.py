@@ -1,9 +1,9 @@
-"""Why a broker receives no replicas, and whether a changed replica list may name it: one answer for every command.
+"""Why a broker receives no replicas, whether it may lead, and whether changed lists may name it: one answer for all.
 
     a working log directory is not cordoned, and it is not in maintenance   →  nothing is closed
     all working log directories are cordoned (KIP-1066, Kafka 4.3)          →  CORDONED
     it reported no working directory, or not whether those are cordoned     →  UNREAD
-    it is in maintenance by the record that the cluster keeps               →  MAINTENANCE
+    it is in maintenance by the record that the cluster keeps               →  MAINTENANCE: it is to lead nothing, too
     it did not report the size of its file systems, and others did theirs   →  UNSIZED
     cordoned or unread, and Kafka refuses lists that name it, or that is
     not known                                                               →  BINDING besides
@@ -14,7 +14,7 @@ changed list that names one, also where its replica merely stays. No release ref
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from enum import IntFlag
 
 
@@ -27,6 +27,11 @@ class Closure(IntFlag):
     UNREAD = 4
     BINDING = 8
     UNSIZED = 16
+
+    @property
+    def may_lead(self) -> bool:
+        """False if the broker is to lead nothing: no plan and no election gives it a partition to lead."""
+        return not self & LEADS_NOTHING
 
     @property
     def is_binding(self) -> bool:
@@ -43,6 +48,9 @@ class Closure(IntFlag):
         """Command or step after which the broker receives replicas again, as an imperative."""
         return ", and ".join(_WORDS[one][1] for one in self if one in _WORDS)
 
+
+LEADS_NOTHING = Closure.MAINTENANCE
+"""Reasons for which a broker is to lead nothing; it may go on leading what no other replica can lead."""
 
 _WORDS = {
     Closure.CORDONED: (
@@ -78,3 +86,10 @@ def closure_of(
         return found
     found |= Closure.CORDONED if cordons and all(cordons) else Closure.UNREAD
     return found if may_be_named else found | Closure.BINDING
+
+
+def leading_nothing(brokers: Iterable[int], in_maintenance: Collection[int]) -> frozenset[int]:
+    """Those of these brokers, live or not, that are to lead nothing."""
+    return frozenset(
+        broker for broker in brokers if not closure_of((), in_maintenance=broker in in_maintenance).may_lead
+    )

@@ -177,7 +177,7 @@ def _forced(problem: Problem, assignment: Assignment, shifts: Shifts) -> list[Ca
             found.append(("cordoned", weight, "B"))
         elif not leading and (partition, source) in strays:
             found.append(("broker-sets", weight, "B"))
-        elif leading and not brokers.may_lead[source]:
+        elif leading and not brokers.may_get_leaders[source]:
             found.append(("demote", 1.0, ""))
         elif leading and _comes_nearer(problem, int(partition), source, destination):
             found.append(("leader-racks", 1.0, ""))

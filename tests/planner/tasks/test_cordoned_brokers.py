@@ -9,8 +9,9 @@ from kreassign.errors import IllegalPlan, Infeasible, InputError
 from kreassign.model.closures import REFUSES, Closure, closure_of
 from kreassign.planner import Band, BrokerFacts, Budget, Problem, solve
 from kreassign.planner.check.evaluate import evaluate
-from kreassign.planner.goals import DISK, REPLICAS
+from kreassign.planner.goals import DISK, LEADERS, REPLICAS
 from kreassign.planner.problem.holds import Hold
+from kreassign.planner.problem.problem import Assignment
 from kreassign.planner.results import Origin, outcome_of
 from kreassign.planner.tasks import (
     add_brokers,
@@ -105,6 +106,48 @@ def test_a_silent_cordon_lets_leaders_change() -> None:
     loads = [partition(0, 4, 1), partition(1, 4, 2)]
     problem, _ = plan_around(demote(posed(hosts(SILENT, 1, 2), loads), [4]))
     assert lists(problem) == {0: [1, 4], 1: [2, 4]}
+
+
+@pytest.mark.parametrize(("task", "names_it"), [
+    (leaders_only, True),
+    (rebalance, True),
+    (lambda problem: only_forced(drain_brokers(problem, [5])), False),
+    (lambda problem: only_forced(change_factors(problem, 3)), False),
+    (lambda problem: only_forced(repair(problem)), False),
+])  # fmt: skip
+def test_no_plan_lets_a_broker_in_maintenance_lead(task: Callable[[Problem], Problem], names_it: bool) -> None:
+    """It goes on leading only what no other replica can lead, and where a task changes no leaders."""
+    loads = [
+        *(partition(number, 1 + number % 2, 4, 2 - number % 2) for number in range(8)),
+        partition(8, 5, 4, 1),
+        partition(9, 4),
+    ]
+    problem, _ = plan_around(task(posed(hosts(Closure.MAINTENANCE, 1, 2, 3, 5), loads, bands=(Band(LEADERS),))))
+    assignment = solve(problem).assignment
+    after = [problem.brokers.ids[one].tolist() for one in assignment.lists()]
+    assert [number for number, one in enumerate(after) if one[0] == 4] in ([9], [])
+    facts = outcome_of(problem, assignment, Origin("balance")).facts
+    says = "broker 4 keeps leading t-9: no other replica may lead"
+    assert (says in facts.remaining) is (names_it and after[9] == [4])
+
+
+def test_a_plan_for_leaders_takes_leading_from_it() -> None:
+    loads = [partition(0, 4, 1), partition(1, 4)]
+    problem, _ = plan_around(leaders_only(posed(hosts(Closure.MAINTENANCE, 1, 2), loads, bands=(Band(LEADERS),))))
+    assert lists(problem) == {0: [1, 4], 1: [4]}
+
+
+def test_a_list_that_lets_it_lead_is_refused() -> None:
+    loads = [partition(0, 1, 4), partition(1, 4, 1)]
+    problem = posed(hosts(Closure.MAINTENANCE, 1, 2), loads)
+    given = Assignment(
+        problem.partitions.offsets, problem.partitions.replicas[[1, 0, 2, 3]], problem.partitions.log_dirs
+    )
+    problem = replace(problem, rules=replace(problem.rules, is_given=True))
+    problem, _ = plan_around(problem, given)
+    (sentence,) = evaluate(problem, given).violations
+    remedy = "it is in maintenance; end that with `kreassign maintenance exit`"
+    assert sentence == f"t-0: broker 4 would lead, but {remedy}"
 
 
 def test_what_a_budget_leaves_undone_is_left_whole() -> None:

@@ -309,7 +309,7 @@ def share_of_each(problem: Problem, goal: Goal) -> FloatArray:
     else:
         part = np.ones(len(brokers))
     following = loads_by_role(goal)[1](problem.partitions)
-    part = np.where(stays & (brokers.may_lead | following.any()), part, 0.0)
+    part = np.where(stays & (brokers.may_get_leaders | following.any()), part, 0.0)
     return part / part.sum() if part.sum() else part
 
 

@@ -155,21 +155,27 @@ def _must_give_up_leading(case: Case) -> BoolArray:
     """Mask of partitions whose present leader may not lead, or is removed, (P,)."""
     now, brokers = case.problem.partitions, case.problem.brokers
     first = now.offsets[:-1]
-    may_lead = brokers.may_lead & brokers.is_live & ~brokers.must_empty
+    may_lead = brokers.may_get_leaders & brokers.is_live & ~brokers.must_empty
     result: BoolArray = ~may_lead[now.replicas[first]] | case.changes.removed[first]
     return result
 
 
 def _leaders(case: Case) -> Iterator[str]:
-    """Brokers excluded from leading do not lead, unless the partition is fixed or has no other replica."""
-    brokers = case.problem.brokers
-    barred = ~brokers.may_lead | ~brokers.is_live
-    others = np.logical_or.reduceat(~barred[case.assignment.replicas], case.assignment.offsets[:-1])
-    within_reach = case.problem.partitions.within_reach(brokers.is_live)
-    wrong = barred[case.leaders] & others & case.problem.partitions.may_move & within_reach
+    """Brokers excluded from leading do not lead, unless the partition is fixed or has no other replica.
+
+    Those in maintenance may go on to lead, but are not given any more.
+    """
+    brokers, now = case.problem.brokers, case.problem.partitions
+    barred, closed = ~brokers.may_lead | ~brokers.is_live, ~brokers.may_get_leaders
+    others = np.logical_or.reduceat(~(barred | closed)[case.assignment.replicas], case.assignment.offsets[:-1])
+    given = case.leaders != now.replicas[now.offsets[:-1]]
+    wrong = barred[case.leaders] | (closed[case.leaders] & given)
+    wrong &= others & now.may_move & now.within_reach(brokers.is_live)
     for partition in np.flatnonzero(wrong):
-        name = case.problem.partitions.name(int(partition))
-        yield f"{name}: broker {brokers.ids[case.leaders[partition]]} would lead, but may not"
+        broker = case.leaders[partition]
+        closure = Closure(int(brokers.closures[broker]))
+        why = "may not" if closure.may_lead else f"{closure.why}; {closure.remedy}"
+        yield f"{now.name(int(partition))}: broker {brokers.ids[broker]} would lead, but {why}"
 
 
 def _order_kept(case: Case) -> Iterator[str]:
@@ -388,7 +394,7 @@ def _drained_log_dirs(case: Case) -> Iterator[str]:
 
 def _least_leaders(case: Case) -> Iterator[str]:
     partitions, brokers = case.problem.partitions, case.problem.brokers
-    leading = np.flatnonzero(brokers.is_live & ~brokers.must_empty & brokers.may_lead)
+    leading = np.flatnonzero(brokers.is_live & ~brokers.must_empty & brokers.may_get_leaders)
     for topic, least in case.problem.rules.least_topic_leaders.items():
         chosen = np.isin(
             partitions.topics, [place for place, name in enumerate(partitions.topic_names) if name == topic]

@@ -149,7 +149,7 @@ def _rack_ranks(problem: Problem, assignment: Assignment) -> FloatArray:
     for topic, order in problem.rules.leader_racks.items():
         ranks = [order.index(rack) if rack in order else len(order) for rack in racks]
         table[names.index(topic)] = ranks
-    may_lead = brokers.may_lead & brokers.is_live & ~brokers.must_empty
+    may_lead = brokers.may_get_leaders & brokers.is_live & ~brokers.must_empty
     if problem.gone is not None:
         may_lead &= ~problem.gone.brokers
     topics = problem.partitions.topics[assignment.owners]
@@ -175,9 +175,10 @@ def _without_any_preferred(problem: Problem, assignment: Assignment) -> BoolArra
 
 
 def leaders_kept(problem: Problem, assignment: Assignment) -> Iterator[str]:
-    """A sentence for each broker that may not lead and still will, with the partitions and the reason."""
+    """A sentence for each broker that is to lead nothing and still will, with the partitions and the reason."""
     now, brokers = problem.partitions, problem.brokers
-    barred = ~brokers.may_lead & brokers.staying
+    may_lead = brokers.may_get_leaders if problem.rules.may_change_leaders else brokers.may_lead
+    barred = ~may_lead & brokers.staying
     if problem.gone is not None:
         barred &= ~problem.gone.brokers
     if not barred.any():

@@ -17,7 +17,7 @@ import numpy as np
 
 from kreassign.errors import InputError
 from kreassign.model import TopicPartition
-from kreassign.model.closures import Closure
+from kreassign.model.closures import LEADS_NOTHING, Closure
 from kreassign.model.cluster import named_brokers
 from kreassign.model.placement import usual_factors
 from kreassign.model.text import ESTIMATED
@@ -36,7 +36,8 @@ class Brokers:
 
     `racks` are indices into `rack_names`, or NOWHERE. Brokers that are not live or `must_empty` end up without replicas
     and neither receive nor lead. `may_receive` and `may_lead` are False for brokers excluded from it. `closures` has a
-    `Closure` for each: a broker with any receives nothing, and with a binding one no changed list may name it.
+    `Closure` for each: a broker with any receives nothing, one in maintenance is not given leadership, and with a
+    binding one no changed list may name it.
     `capacity` is a hard limit per goal name, infinite for none; `shares` is each broker's part of the total relative to
     the others, per goal name, unless the capacities decide it.
     """
@@ -97,6 +98,12 @@ class Brokers:
     def receiving(self) -> BoolArray:
         """Mask of brokers that may receive copies, (N,)."""
         result: BoolArray = self.staying & self.may_receive & (self.closures == Closure.NONE)
+        return result
+
+    @property
+    def may_get_leaders(self) -> BoolArray:
+        """Mask of brokers to which a plan may give leadership, (N,); others may keep what no other replica can lead."""
+        result: BoolArray = self.may_lead & ((self.closures & LEADS_NOTHING) == 0)
         return result
 
     @property
@@ -624,7 +631,7 @@ class Problem:
         """Each broker's target part of the total, (N,); only leading brokers share a load that only leaders have."""
         shares = self.brokers.weights(goal.name)
         if not goal.follower(self.partitions).any():
-            shares = np.where(self.brokers.may_lead, shares, 0.0)
+            shares = np.where(self.brokers.may_get_leaders, shares, 0.0)
             shares = shares / shares.sum() if shares.sum() else shares
         return shares
 

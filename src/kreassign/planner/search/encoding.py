@@ -210,7 +210,8 @@ def _encoding(problem: Problem, unit_bytes: float) -> Encoding:
         broker_sets=brokers.broker_sets.astype(np.int64),
         receiving=brokers.receiving,
         staying=brokers.staying,
-        lead_ranks=np.where(brokers.staying & brokers.may_lead, lead_ranks, NO_RANK).reshape(-1),
+        demoted=~(brokers.staying & brokers.may_lead),
+        lead_ranks=np.where(brokers.staying & brokers.may_get_leaders, lead_ranks, NO_RANK).reshape(-1),
     )
 
 
@@ -360,7 +361,7 @@ def half_widths(problem: Problem) -> FloatArray:
 def _bounds(problem: Problem) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Bands, narrowed against rounding, and capacities; with the topics of `_topic_columns`."""
     limits, least = problem.limits, problem.rules.least_topic_leaders
-    leading = problem.brokers.staying & problem.brokers.may_lead
+    leading = problem.brokers.staying & problem.brokers.may_get_leaders
     needs = (
         np.array([np.where(leading, least[topic], 0.0) for topic in sorted(least)]).reshape(len(least), len(leading)).T
     )

@@ -249,7 +249,7 @@ def _topic_leaders(problem: Problem) -> Iterator[tuple[str, str]]:
     brokers, partitions = problem.brokers, problem.partitions
     if not problem.rules.may_change_leaders:
         return
-    leading = int((brokers.staying & brokers.may_lead).sum())
+    leading = int((brokers.staying & brokers.may_get_leaders).sum())
     for topic, least in sorted(problem.rules.least_topic_leaders.items()):
         index = partitions.topic_names.index(topic) if topic in partitions.topic_names else NOWHERE
         count = int((partitions.topics == index).sum())
@@ -351,7 +351,7 @@ def _few_leaders(problem: Problem, state: State) -> Iterator[tuple[str, str]]:
         led = np.bincount(hosts[hosts >= 0], minlength=len(brokers))
         before = np.bincount(partitions.replicas[partitions.offsets[:-1][its]], minlength=len(brokers))
         demanded = np.full_like(led, least) if problem.rules.may_change_leaders else np.minimum(least, before)
-        for broker in np.flatnonzero((led < demanded) & brokers.staying & brokers.may_lead).tolist():
+        for broker in np.flatnonzero((led < demanded) & brokers.staying & brokers.may_get_leaders).tolist():
             leads = counted(int(led[broker]), "partition")
             few = f"broker {brokers.ids[broker]} leads {leads} of topic {topic}, not {least}"
             yield "leaders of a topic", f"no plan was found in which every broker leads enough of a topic: {few}"

@@ -366,9 +366,11 @@ def _hand_over(search: Search) -> None:
 
 
 def _barred_leaders(encoding: Encoding, state: State) -> BoolArray:
-    """Mask of partitions that are led by a broker that may not lead, (P,)."""
+    """Mask of partitions that are led by a broker that may not lead, and that may hand that over, (P,)."""
     hosts = state.places[state.leaders]
-    barred: BoolArray = (encoding.lead_ranks == NO_RANK)[np.maximum(hosts, 0)] & (hosts >= 0)
+    at = np.maximum(hosts, 0)
+    barred: BoolArray = (encoding.lead_ranks == NO_RANK)[at] & (hosts >= 0)
+    barred &= encoding.demoted[at] | encoding.may_change_leader
     return barred
 
 

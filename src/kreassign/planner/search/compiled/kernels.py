@@ -50,6 +50,7 @@ class Encoding(NamedTuple):
     broker_sets: IndexArray  # (N,)
     receiving: BoolArray  # (N,)
     staying: BoolArray  # (N,) may hold replicas in the end
+    demoted: BoolArray  # (N,) may not even go on leading
     lead_ranks: IndexArray  # (K * N,) row by row, rank of a broker's rack among those preferred for leaders, or NO_RANK
 
 

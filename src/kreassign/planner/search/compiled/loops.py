@@ -221,13 +221,17 @@ def most_dispensable(encoding: Encoding, state: State, partition: int, lags: Boo
 
 @compiled
 def demote_pass(encoding: Encoding, state: State) -> None:
-    """Replace leaders on brokers that may not lead; if no other can lead, unplace the replica."""
+    """Replace leaders on brokers that may not lead; if no other can lead, unplace the replica.
+
+    One that may just not be given leadership keeps it where no other can lead, or the task changes no leaders.
+    """
     for partition in range(encoding.offsets.shape[0] - 1):
         broker = state.places[state.leaders[partition]]
         barred = broker >= 0 and not may_lead(encoding, broker) and encoding.lead_rows[partition] != FIXED
-        if not barred or hand_over(encoding, state, partition):
+        must = barred and encoding.demoted[broker]
+        if not (must or (barred and encoding.may_change_leader[partition])) or hand_over(encoding, state, partition):
             continue
-        if encoding.movable[partition] and not encoding.pinned[state.leaders[partition]]:
+        if must and encoding.movable[partition] and not encoding.pinned[state.leaders[partition]]:
             place(encoding, state, state.leaders[partition], UNPLACED)
 
 
