@@ -519,11 +519,15 @@ class TimePassed:
 
 @dataclass(frozen=True, slots=True)
 class LeadersElected:
-    """Preferred leaders were elected: `elected` lead now, or did already; others were refused."""
+    """Preferred leaders were elected: `elected` lead now, or did already; others were refused.
+
+    `spared` were left as they are: their preferred leader is in maintenance.
+    """
 
     at_ms: int
     elected: tuple[TopicPartition, ...]
     refused: tuple[Refusal, ...] = ()
+    spared: tuple[TopicPartition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from kreassign.executor.client_guard import ClientAnswer, Feeling
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
 from kreassign.executor.throttle_rates import CopiedPartition, demand, least_rate
 from kreassign.model import NO_LEADER, ConfigResource, OngoingReassignment, Partition, TopicPartition
-from kreassign.model.closures import REFUSES
+from kreassign.model.closures import REFUSES, Closure
 from kreassign.model.cluster import named_brokers
 from kreassign.model.disks import disks_of_brokers
 from kreassign.model.pace import RESERVE
@@ -197,7 +197,7 @@ class Health:
     with another value than ours, `unread_configs` those that could not be read. `foreign_copies` go to
     destinations. `clients` is how they feel, in a run that asks. `cordoned` are destinations in maintenance, and those
     all of whose directories refuse new copies; `refused` are brokers that Kafka takes in no changed list, although they
-    may have a replica already. `unread` is what could not be read.
+    may have a replica already; `to_lead_nothing` are in maintenance. `unread` is what could not be read.
     """
 
     live: tuple[int, ...]
@@ -207,6 +207,7 @@ class Health:
     log_dir_space: tuple[LogDirSpace, ...] = ()
     cordoned: tuple[int, ...] = ()
     refused: tuple[int, ...] = ()
+    to_lead_nothing: tuple[int, ...] = ()
     foreign_moves: tuple[TopicPartition, ...] = ()
     foreign_copies: tuple[ForeignCopy, ...] = ()
     foreign_configs: tuple[ConfigValue, ...] = ()
@@ -299,7 +300,8 @@ class GuardInputs:
     `incoming_by_log_dir` that of moves in flight into known directories;
     `disk_reserve` is the share of every log directory that must stay free; `our_configs` are the values that the run
     gave to its throttle settings; `named_log_dirs` are the only directories where copies arrive on their brokers; on
-    other brokers Kafka chooses. `to_be_named` are the brokers in lists that are still to be sent.
+    other brokers Kafka chooses. `to_be_named` are the brokers in lists that are still to be sent, `to_lead` those that
+    get leadership by them.
     """
 
     health: Health
@@ -313,6 +315,7 @@ class GuardInputs:
     our_configs: Mapping[ConfigKey, str | None] = field(default_factory=dict)
     named_log_dirs: Mapping[int, Collection[str]] = field(default_factory=dict)
     to_be_named: Collection[int] = ()
+    to_lead: Collection[int] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -471,6 +474,11 @@ def _cordoned(now: GuardInputs) -> Iterator[Breach]:
         yield (
             f"broker {broker} is to keep replicas of partitions that wait, but its log directories are cordoned",
             f"{REFUSES}, so that these moves would fail; open it, or plan without it",
+        )
+    for broker in sorted(set(now.health.to_lead_nothing) & set(now.to_lead)):
+        yield (
+            f"broker {broker} is to become the leader of partitions that wait, but {Closure.MAINTENANCE.why}",
+            "Its lists are sent when that has ended (`kreassign maintenance exit`); or plan without it",
         )
 
 

@@ -166,11 +166,12 @@ class TakeLease:
 class ElectLeaders:
     """Make the first replica of each partition its leader. Ends in LeadersElected or CallFailed.
 
-    Topics whose ids differ now are left alone.
+    Topics whose ids differ now are left alone, and partitions whose first replica, as of `leaders`, is in maintenance.
     """
 
     partitions: tuple[TopicPartition, ...]
     topic_ids: Mapping[str, str] = field(default_factory=dict)
+    leaders: Mapping[TopicPartition, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

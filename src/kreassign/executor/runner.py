@@ -45,6 +45,7 @@ from kreassign.executor.lease import NO_LEASE, Forgone, Held, Lease, LeaseStatus
 from kreassign.executor.state import Machine, RunView
 from kreassign.model import Batch, ConfigChange, ConfigResource, ElectionType, TopicPartition
 from kreassign.model.authorization import error_text, reason_text
+from kreassign.model.closures import leading_nothing
 from kreassign.model.error_codes import ELECTION_NOT_NEEDED, NO_REASSIGNMENT_IN_PROGRESS, has_code
 from kreassign.model.requests import join
 from kreassign.model.run import AT_REST, SOMEONE_ELSE, Operator, RunHistory
@@ -164,7 +165,7 @@ class Runner:
     `listener` gets every new event after the run has processed it; not those read back. `controllers` take the
     throttle of brokers that are down. `lease` is confirmed before each request that changes the cluster. The
     `replanner` finds other destinations for lost ones, in a run that replans. `in_maintenance` returns the brokers that
-    get nothing for now, and raises ClusterError if they are unknown. `read_clients` tells how clients feel.
+    get and lead nothing for now, and raises ClusterError if they are unknown. `read_clients` tells how clients feel.
     """
 
     def __init__(
@@ -554,6 +555,8 @@ class Runner:
         left = (*left, *unsure)
         left = (*left, *self._changed_lists(set(deed.partitions).difference(one.topic_partition for one in left)))
         others = {one.topic_partition for one in left}
+        spared = self._led_by_none_yet({name: broker for name, broker in deed.leaders.items() if name not in others})
+        others.update(spared)
         partitions = tuple(name for name in deed.partitions if name not in others)
         # A missing answer (Kafka 3.9.1 with ZooKeeper sometimes waits though it has elected) is no refusal, and no
         # election either: they are asked for again, and those that it has elected need none then.
@@ -563,7 +566,12 @@ class Runner:
             outcome = Batch({}, dict.fromkeys(partitions, error))
         leading = [name for name, error in outcome.failed.items() if has_code(error, ELECTION_NOT_NEEDED)]
         refused = tuple(one for one in _refusals(outcome, lambda _: True) if one.topic_partition not in leading)
-        return events.LeadersElected(self._time.now_ms(), (*outcome.ok, *leading), (*left, *refused))
+        return events.LeadersElected(self._time.now_ms(), (*outcome.ok, *leading), (*left, *refused), spared)
+
+    def _led_by_none_yet(self, leaders: Mapping[TopicPartition, int]) -> tuple[TopicPartition, ...]:
+        """Those of these partitions whose leader is in maintenance. Raises ClusterError if that is unknown."""
+        barred = leading_nothing(leaders.values(), self._in_maintenance() if leaders else ())
+        return tuple(name for name, leader in leaders.items() if leader in barred)
 
     def _changed_lists(self, names: Collection[TopicPartition]) -> Iterator[events.Refusal]:
         """Partitions that others may have moved since: the first of their lists is no choice of the run."""
@@ -587,6 +595,10 @@ class Runner:
         )
         findings = verify(expected, requests.read_facts(self._port, expected))
         led_by_others = {finding.subject for finding in findings if finding.kind is FindingKind.LEADER}
+        leaders = {name: target[0] for name, target in targets.items() if str(name) in led_by_others}
+        if spared := set(map(str, self._led_by_none_yet(leaders))):
+            findings = tuple(one for one in findings if one.kind is not FindingKind.LEADER or one.subject not in spared)
+            led_by_others -= spared
         names = tuple(name for name in targets if str(name) in led_by_others)
         return events.Verified(self._time.now_ms(), tuple(map(str, findings)), names)
 

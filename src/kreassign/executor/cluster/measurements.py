@@ -44,6 +44,7 @@ from kreassign.model import (
     TopicPartition,
 )
 from kreassign.model.authorization import error_text
+from kreassign.model.closures import leading_nothing
 from kreassign.model.disks import told_sizes
 from kreassign.model.plan_facts import is_another
 
@@ -53,7 +54,7 @@ from kreassign.model.plan_facts import is_another
 def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Collection[int] = ()) -> Health:
     """Inspect the cluster, except for effects that the moves explain. Raises ClusterError.
 
-    Brokers `in_maintenance` take no copies, whatever their directories say.
+    Brokers `in_maintenance` take no copies and no leadership, whatever their directories say.
     """
     moves, before = question.moves, question.before
     ongoing = readings.ongoing_moves(port)
@@ -104,6 +105,7 @@ def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Col
         ),
         cordoned=tuple(broker for broker in sorted(log_dirs) if broker in closures),
         refused=tuple(broker for broker, closure in sorted(closures.items()) if closure.is_binding),
+        to_lead_nothing=tuple(sorted(leading_nothing({move.target[0] for move in moves}, in_maintenance))),
         foreign_moves=tuple(
             sorted(name for name, move in ongoing.items() if name in targets and move.target != sent.get(name))
         ),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from kreassign.executor import guards
-from kreassign.executor.events import HealthObserved, VerdictsRecorded
+from kreassign.executor.events import HealthObserved, PlannedMove, VerdictsRecorded
 from kreassign.executor.scheduling import windows
 from kreassign.executor.scheduling.limits import DiskBudget, LogDirKey, PacedMove, find_cycle
 from kreassign.executor.scheduling.queue import NextMoves
@@ -210,6 +210,7 @@ def judge(run: Run, starting: Names, event: HealthObserved) -> tuple[Names, tupl
     holds = run.identity.reactions.get(guards.GuardName.CORDONED) is guards.Reaction.HOLD
     watch.closed = frozenset(health.cordoned) if holds else frozenset()
     watch.refused = frozenset(health.refused) if holds else frozenset()
+    watch.to_lead_nothing = frozenset(health.to_lead_nothing) if holds else frozenset()
     starting = tuple(name for name in starting if not _waits_for_broker(run, run.moves.records[name]))
     is_holding = run.identity.reactions.get(guards.GuardName.CLIENTS, guards.Reaction.WARN) is not guards.Reaction.WARN
     run.clients = run.clients.after(health.clients, event.at_ms, is_holding=is_holding)
@@ -227,6 +228,7 @@ def judge(run: Run, starting: Names, event: HealthObserved) -> tuple[Names, tupl
         our_configs={key: override.value for key, override in run.throttle.pending.items()},
         named_log_dirs=run.moves.index.named_log_dirs,
         to_be_named=_to_be_named(run) if health.refused else (),
+        to_lead={broker for step in _waiting_steps(run) for broker in _new_leader(step)},
     )
     return starting, _seen_twice(run, guards.evaluate(now, run.identity.reactions))
 
@@ -240,8 +242,16 @@ def _seen_twice(run: Run, verdicts: Iterable[guards.Verdict]) -> tuple[guards.Ve
 
 def _to_be_named(run: Run) -> set[int]:
     """Brokers in lists that are still to be sent."""
-    waiting = (record.step for record in run.moves.active if record.is_waiting)
-    return {broker for step in waiting if step.target != step.original for broker in step.target}
+    return {broker for step in _waiting_steps(run) if step.target != step.original for broker in step.target}
+
+
+def _waiting_steps(run: Run) -> Iterator[PlannedMove]:
+    return (record.step for record in run.moves.active if record.is_waiting)
+
+
+def _new_leader(step: PlannedMove) -> tuple[int, ...]:
+    """The broker that the list puts first, where another one is first by now."""
+    return step.target[:1] if step.target[:1] != step.original[:1] else ()
 
 
 def are_news(run: Run, verdicts: tuple[guards.Verdict, ...]) -> bool:
@@ -331,7 +341,10 @@ class OpenBrokers:
 
 @dataclass(frozen=True, slots=True)
 class TakenLists:
-    """Admits no list with a broker for which Kafka refuses it, unless it may begin already."""
+    """Admits no list with a broker for which Kafka refuses it, or that is to lead nothing and would be first.
+
+    A list that may begin already is sent again.
+    """
 
     depends_on_size: ClassVar = True  # a move between the same ends may keep other replicas
     run: Run
@@ -339,7 +352,7 @@ class TakenLists:
     def refuses(self, move: PacedMove) -> str | None:
         """Name the broker in the list, or None."""
         named = [] if _may_begin(self.run, move) else sorted(_refused(self.run, move))
-        return f"broker {named[0]} may be in no changed list" if named else None
+        return f"broker {named[0]} may not be there in a changed list" if named else None
 
     def promise(self, move: PacedMove) -> None:
         """Use up nothing."""
@@ -365,8 +378,9 @@ def _awaited(run: Run, move: PacedMove) -> frozenset[int]:
 
 
 def _refused(run: Run, move: PacedMove) -> frozenset[int]:
-    step = run.moves.records[move.topic_partition].step
-    return run.health.refused.intersection(step.target if step.target != step.original else ())
+    step, health = run.moves.records[move.topic_partition].step, run.health
+    named = health.refused.intersection(step.target if step.target != step.original else ())
+    return named | health.to_lead_nothing.intersection(_new_leader(step))
 
 
 def _waits_for_broker(run: Run, record: MoveRecord) -> bool:
@@ -377,7 +391,8 @@ def _waits_for_broker(run: Run, record: MoveRecord) -> bool:
 def waiting_for_brokers(run: Run) -> dict[int, int]:
     """Brokers that are down, or take no copies, and how many moves wait for each."""
     health = run.health
-    waiting = _waiting(run) if health.down or health.closed or health.refused else ()
+    is_any = health.down or health.closed or health.refused or health.to_lead_nothing
+    waiting = _waiting(run) if is_any else ()
     return dict(sorted(Counter(broker for move in waiting for broker in _awaited(run, move)).items()))
 
 

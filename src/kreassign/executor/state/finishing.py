@@ -24,6 +24,9 @@ VERIFY_PATIENCE_MS = 20_000
 RESTORING = "restoring the throttle"
 """Kind of messages about restoring."""
 
+LEADS_AFTERWARDS = "the end of that (`kreassign maintenance exit`) lets it lead"
+"""What becomes of a preferred leader in maintenance."""
+
 CALL_PATIENCE_MS = 60_000
 """How long an unanswered query is retried."""
 
@@ -41,8 +44,11 @@ def elect(run: Run) -> Next:
 def _elect_step(run: Run, state: phases.Electing, _: events.TimePassed | None = None) -> Next:
     at_once = run.control.pace.elections_per_step
     now = state.remaining[:at_once]
-    topic_ids = events.topic_ids_of_moves(run.moves.records[name].move for name in now)
-    return Next(replace(state, remaining=state.remaining[at_once:], asked=now), (ElectLeaders(now, topic_ids),))
+    moves = {name: run.moves.records[name].move for name in now}
+    order = ElectLeaders(
+        now, events.topic_ids_of_moves(moves.values()), {name: move.target[0] for name, move in moves.items()}
+    )
+    return Next(replace(state, remaining=state.remaining[at_once:], asked=now), (order,))
 
 
 def _waits_for_leader(record: MoveRecord) -> bool:
@@ -52,6 +58,9 @@ def _waits_for_leader(record: MoveRecord) -> bool:
 
 def _after_election(run: Run, state: phases.Electing, event: events.LeadersElected) -> Next:
     """Ask again for each that was refused: a replica may just have been out of sync for a second."""
+    for name in event.spared:
+        leader = run.moves.records[name].move.target[0]
+        run.note(f"got no election of broker {leader}, which was in maintenance: {LEADS_AFTERWARDS}", name)
     refused, again = dict(state.refused), []
     for refusal in event.refused:
         name = refusal.topic_partition

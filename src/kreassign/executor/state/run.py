@@ -411,6 +411,8 @@ class HealthWatch:
     """Brokers that the guard `cordoned` named at the last check, if it holds: nothing is copied to them."""
     refused: frozenset[int] = frozenset()
     """Brokers, closed or not, that Kafka takes in no changed list."""
+    to_lead_nothing: frozenset[int] = frozenset()
+    """Brokers in maintenance, if the guard `cordoned` holds: no list that gives them leadership is sent."""
     replaced: frozenset[int] = frozenset()
     """Brokers whose moves were planned again: the run goes on without them whenever they are down."""
     disk_budget: DiskBudget = field(default_factory=lambda: DiskBudget({}))
