@@ -73,5 +73,5 @@ def _damaged(certificate: Path, key: Path) -> str:
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(certificate)
     except (OSError, ValueError):
-        return f"certificate {certificate} is damaged: OpenSSL cannot read it. Copy it anew from where it was issued"
-    return f"key {key} is damaged: OpenSSL cannot read it. Copy it anew from where it was made"
+        return f"certificate {certificate} is damaged: OpenSSL cannot read it. Copy it again from where it was issued"
+    return f"key {key} is damaged: OpenSSL cannot read it. Copy it again from where it was made"

@@ -89,6 +89,12 @@ def test_a_name_that_does_not_resolve_is_unreachable(dial: Dial) -> None:
         dial(Address("no-such-host.invalid", 9092))
 
 
+@pytest.mark.parametrize("host", ["a..example", f"{'a' * 64}.example"])
+def test_a_name_that_no_host_can_have_is_explained(host: str, dial: Dial) -> None:
+    with pytest.raises(Unreachable, match="cannot be one: a part between its dots is empty or longer than 63 characte"):
+        dial(Address(host, 9092))
+
+
 def test_a_backlog_that_is_full_costs_the_timeout(stack: ExitStack, dial: Dial) -> None:
     full = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
     address = Address(*full.getsockname())

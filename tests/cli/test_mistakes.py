@@ -104,6 +104,7 @@ LINES = {
     "web --listen 99999": "'99999' is neither a port nor an address: its port must be from 1 to 65535; write for ",
     "web --listen 0.0.0.0:99999": "'0.0.0.0:99999' is neither a port nor an address: its port must be from 1 to 65535",
     "twin kill 4 --control localhost:99999": "no address of a control port: its port must be from 1 to 65535; write ",
+    "twin start --zookeeper z:2181,y:99999/kafka": "'y:99999' is not an address: its port must be from 1 to 65535; ",
     "run plan.json --webhook https://h:99999/": "no address of a webhook: its port must be from 1 to 65535; write for ",
     "run plan.json --guard-url http://p:0": "no address of a Prometheus: its port must be from 1 to 65535; write for ",
     "run plan.json --guard-url http://p:x": "'http://p:x' is no address of a Prometheus; write for example https://",

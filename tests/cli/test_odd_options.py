@@ -153,6 +153,7 @@ ACCEPTED: dict[str, set[str]] = {
     "--webhook": set(),
     "--window": set(),
     "--write-rate": {"zero"},
+    "--zookeeper": ADDRESSES,
     "brokers": {"zero"},
     "fault": set(),
     "limit": set(),

@@ -236,7 +236,8 @@ def _open(address: Address, timeout_s: float) -> socket.socket:
         kind = Unreachable if error.errno == socket.EAI_AGAIN else NoHost
         raise kind(f"the host name of {address} does not resolve: {error.strerror}") from error
     except UnicodeError as error:
-        raise NoHost(f"the host name of {address} cannot be one: {error}") from error
+        parts = "a part between its dots is empty or longer than 63 characters"
+        raise NoHost(f"the host name of {address} cannot be one: {parts}") from error
     except OSError as error:
         raise Unreachable(f"could not connect to {address}: {_reason(error)}") from error
     opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

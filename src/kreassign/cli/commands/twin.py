@@ -98,6 +98,13 @@ class ScenarioPath(values.InputPath):
         return super().convert(value, param, ctx)
 
 
+def zookeeper_address(text: str) -> None:
+    """Check `HOST:PORT[,HOST:PORT…][/CHROOT]`. Raises InputError."""
+    from kreassign.cli.options.connections import checked_addresses
+
+    checked_addresses(text.partition("/")[0] or text)
+
+
 _SERVING: tuple[values.Decorator, ...] = (
     click.option(
         "--port",
@@ -192,6 +199,7 @@ _PLAIN_SCENARIOS = [name for name in scenario_names() if "/" not in name]
 @click.option("--racks", metavar="A,B,…", help="Racks to spread brokers over, in turn.  [default: none]")
 @click.option(
     "--zookeeper",
+    type=values.ReadBy("address", values.checked(zookeeper_address)),
     metavar="HOST:PORT[/CHROOT]",
     help="Keep the metadata in ZooKeeper, as Kafka 3.9 does in ZooKeeper mode.  [default: in a KRaft log]",
 )
