@@ -25,7 +25,7 @@ RESTORING = "restoring the throttle"
 """Kind of messages about restoring."""
 
 LEADS_AFTERWARDS = "the end of that (`kreassign maintenance exit`) lets it lead"
-"""What becomes of a preferred leader in maintenance."""
+"""Advice about a preferred leader in maintenance."""
 
 CALL_PATIENCE_MS = 60_000
 """How long an unanswered query is retried."""

@@ -37,7 +37,8 @@ def _reasons(run: Run, at_ms: int) -> Iterator[str]:
     if run.health.stuck:
         yield f"disks have no space for {admission.any_of(len(run.health.stuck))}"
     for broker, count in admission.waiting_for_brokers(run).items():
-        state = "down" if broker in run.health.down else "closed to copies"
+        closed_state = "closed to copies" if broker in run.health.closed | run.health.refused else "in maintenance"
+        state = "down" if broker in run.health.down else closed_state
         moves = f"{counted(count, 'move')} to it {'waits' if count == 1 else 'wait'}"
         yield f"broker {broker} is {state}, and {moves} for it"
     for reason, names in by_reason(_waits(run)).items():
