@@ -21,7 +21,8 @@ from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.run import Phase, RunHistory
 from kreassign.model.throttle import ThrottleRates
 from kreassign.operations.plan_files import PlanFile
-from kreassign.operations.run import RunContext, RunRequest, Show, run
+from kreassign.operations.run import RunContext, RunRequest, Show
+from kreassign.operations.whole_runs import execute_whole
 from testbed import ClusterSpec, KafkaCluster
 from testbed.producing import Producing
 from testbed.records import load_topic
@@ -95,7 +96,7 @@ def _told(cluster: KafkaCluster, kind: Kind, topic: str, side: int) -> list[Told
             )
             stack.enter_context(writes)
         client = stack.enter_context(AdminClient.connect(client_settings(bootstrap_servers=servers)))
-        found = run(client, request, RunContext(state_dir, POLL_S, watch=watch, lease=LeasePolicy.OFF))
+        found = execute_whole(client, request, RunContext(state_dir, POLL_S, watch=watch, lease=LeasePolicy.OFF)).run
     if found.state != "done":
         raise RuntimeError(f"{kind.name}: {found.state}, {found.problems}")
     moving = [each for each in said if each.state is Phase.MOVING]

@@ -340,6 +340,13 @@ ANSWERS = (
         "a list is judged when topics change, before a run, before each move, and as a plan",
         "from kreassign.model.replication_factor import lost_in_sync",
     ),
+    Home(
+        "whether a run that ended is rolled back",
+        ("kreassign.operations.run.start_run", "kreassign.operations.run.resume_run"),
+        ("operations/run.py", "operations/rollback.py", "operations/whole_runs.py"),
+        "a guard may demand it of every run; only a rollback is not rolled back itself",
+        "from kreassign.operations.run import start_run",
+    ),
 )  # fmt: skip
 """Questions to which all commands give one answer, each with who may ask."""
 

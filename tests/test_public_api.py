@@ -15,9 +15,15 @@ import click
 import pytest
 
 import kreassign
+from kreassign.admin import AdminClient
 from kreassign.cli.main import kreassign as command_line
 from kreassign.errors import DataError, InputError
-from kreassign.executor.journal import find_journals
+from kreassign.executor.guards import GuardName, Reaction
+from kreassign.executor.journal import find_journals, first_event
+from kreassign.model import ConfigChange, ConfigResource
+from kreassign.model.pace import Cap, Caps, Pace
+from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.run import MoveStatus, RunHistory
 from kreassign.operations.plan_files import read_plan_file
 from kreassign.operations.snapshot_files import read_snapshot
 from kreassign.pipeline.tables.delta import open_log
@@ -25,9 +31,11 @@ from kreassign.pipeline.tables.parquet import read_rows
 from kreassign.pipeline.tables.schemas import SAMPLES
 from kreassign.twin.cluster import Twin, TwinSettings
 from kreassign.twin.server import serving
+from kreassign.twin.version import KAFKA_4_3
 from tests.cli.test_plan_command import UNEVEN, tables
 from tests.executor.journal.test_journal import written
 from tests.executor.run_events import started
+from tests.executor.twin_runs import tp
 from tests.twin.asking import cluster
 
 GUIDE = Path(__file__).parent.parent / "docs" / "guides" / "use-from-python.md"
@@ -63,6 +71,50 @@ def test_the_program_of_the_guide_runs_from_plan_to_rollback(
     assert seen.undone.run.state == "done"
     assert [partition.replicas for partition in found.partitions] == [(0, 3), (3, 1), (2, 0)]
     assert len(find_journals(tmp_path / "kreassign")) == 2
+
+
+def cordon_broker_3(client: AdminClient) -> None:
+    """Kafka 4.3 takes moves to it nevertheless, so that its guard is what ends a run."""
+    change = ConfigChange.set("cordoned.log.dirs", "*")
+    client.incremental_alter_configs({ConfigResource.broker(3): [change]}).raise_if_any()
+
+
+ROLLS_BACK = {GuardName.CORDONED: Reaction.ROLLBACK}
+
+
+def test_a_program_is_told_of_the_rollback_that_a_guard_demands(tmp_path: Path) -> None:
+    twin = Twin(cluster({"t": [[0, 1]]}), TwinSettings(version=KAFKA_4_3))
+    plan = Plan((PartitionAssignment(tp(0), (3, 1)),))
+    with serving(twin, speed=SPEED) as thread, kreassign.connect(thread.bootstrap_servers) as client:
+        cordon_broker_3(client)
+        ended = kreassign.run(client, plan, guards=ROLLS_BACK, measure_for_s=0.0, state_dir=tmp_path, poll_s=0.1)
+    assert (ended.state, ended.wants_rollback) == ("cancelled", True)
+    assert ended.problems[0] == "a guard demanded its rollback: nothing was left to roll back"
+
+
+@pytest.mark.thorough
+def test_a_program_that_resumes_a_run_gets_its_rollback(tmp_path: Path) -> None:
+    before = ((0, 1), (0, 1), (0, 1))
+    twin = Twin(cluster({"t": [[*one] for one in before]}), TwinSettings(version=KAFKA_4_3))
+    plan, pace = Plan(tuple(PartitionAssignment(tp(n), (3, 1)) for n in range(3))), Pace(caps=Caps(cluster=Cap(1)))
+    where: dict[str, Any] = {"state_dir": tmp_path, "poll_s": 0.1}
+
+    def stop_after_a_move(run: RunHistory) -> None:
+        if run.moves_by_state[MoveStatus.COMPLETE]:
+            raise KeyboardInterrupt
+
+    with serving(twin, speed=SPEED) as thread, kreassign.connect(thread.bootstrap_servers) as client:
+        way: dict[str, Any] = {"guards": ROLLS_BACK, "pace": pace, "on_progress": stop_after_a_move}
+        with pytest.raises(KeyboardInterrupt):
+            kreassign.run(client, plan, measure_for_s=0.0, **way, **where)
+        (journal,) = find_journals(tmp_path)
+        cordon_broker_3(client)
+        ended = kreassign.resume(client, journal.stem, **where)
+        found = client.describe_topics(["t"]).raise_if_any()["t"]
+    (undo,) = (path for path in find_journals(tmp_path) if path != journal)
+    by = f"a guard demanded its rollback: run {undo.stem}, which is done"
+    assert (ended.state, ended.problems[0], first_event(undo).undoes) == ("cancelled", by, journal.stem)
+    assert tuple(partition.replicas for partition in found.partitions) == before
 
 
 def test_the_guides_program_has_about_ten_lines() -> None:

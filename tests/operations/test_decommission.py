@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import cast
@@ -50,7 +51,7 @@ from kreassign.operations.decommission import (
     DecommissionResult,
     preview_decommission,
 )
-from kreassign.operations.decommission_undo import cancel_decommission, uncordon_drained, undone_if_wanted
+from kreassign.operations.decommission_undo import cancel_decommission, uncordon_drained, undo_drain
 from kreassign.operations.doctor import diagnose_cluster
 from kreassign.operations.drains import demanded_rollbacks
 from kreassign.operations.maintenance import Way, maintain
@@ -58,6 +59,7 @@ from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.rollback import plan_rollback
 from kreassign.operations.run import RunContext
 from kreassign.operations.run_journals import keep_facts, kept_facts_path
+from kreassign.operations.whole_runs import undone_if_demanded
 from kreassign.planner.problem.policy import PlanPolicy
 from kreassign.twin.access import ALL_TOPICS, ANONYMOUS, Allow, Operation, Permissions
 from kreassign.twin.blueprint import Blueprint
@@ -1065,7 +1067,9 @@ class GuardedRuns(VirtualRuns):
     def execute(self, plan: PlanFile) -> RunHistory:
         ended = replace(super().execute(plan), state=self.state, wants_rollback=True)
         context = RunContext(self.rig.state_dir, 5.0, warn=lambda _: None)
-        return undone_if_wanted(self.port, ended, (3,), context, lambda _: None, self.rig.transport)
+        clock = self.rig.transport
+        undo = partial(undo_drain, self.port, brokers=(3,), context=context, tell=lambda _: None, clock=clock)
+        return undone_if_demanded(ended, undo).run
 
 
 def busy(*_: object, **__: object) -> object:

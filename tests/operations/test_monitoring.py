@@ -16,11 +16,11 @@ from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.state import RunView
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.monitoring.webhooks import Message, Webhook
-from kreassign.operations import run as operation
 from kreassign.operations.connect import connect
 from kreassign.operations.monitoring import LatestMetrics, Monitoring, Newsroom, metrics_of_journals, monitored
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import RunContext, RunRequest
+from kreassign.operations.whole_runs import execute_whole
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.server import serving
@@ -63,7 +63,7 @@ def test_a_run_is_scraped_and_its_end_is_signed_without_secrets(
         connect(thread.bootstrap_servers) as client,
         monitored(context, Monitoring(0, Webhook(receiver.url, SECRET)), addresses.append) as watched,
     ):
-        found = operation.run(client, request, watched)
+        found = execute_whole(client, request, watched).run
     assert found.state == "done"
     assert not pages[0].samples
     assert {page.value("run_phase", phase="moving") for page in pages[1:]} == {0, 1}
@@ -89,7 +89,7 @@ def test_a_webhook_that_is_away_leaves_a_run_as_it_is(tmp_path: Path) -> None:
             context, Monitoring(None, Webhook(f"http://{HOST}:{ports.take()}", SECRET)), warnings.append, last_s=0.2
         ) as watched,
     ):
-        assert operation.run(client, request, watched).state == "done"
+        assert execute_whole(client, request, watched).run.state == "done"
     assert [warning.partition(":")[0] for warning in warnings] == ["messages of the run that were not delivered"]
 
 
@@ -102,7 +102,7 @@ def test_a_failing_observer_is_told_once_and_the_run_goes_on(tmp_path: Path) -> 
     request = RunRequest(PlanFile(Plan((PartitionAssignment(tp(0), (2, 1)),))))
     context = RunContext(tmp_path, poll_s=0.1, warn=warnings.append, observers=(fail,))
     with serving(twin, speed=20.0) as thread, connect(thread.bootstrap_servers) as client:
-        assert operation.run(client, request, context).state == "done"
+        assert execute_whole(client, request, context).run.state == "done"
     assert len(warnings) == 1
     assert "is not monitored any more, because that failed: ValueError" in warnings[0]
 

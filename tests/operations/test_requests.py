@@ -43,6 +43,7 @@ from kreassign.operations import run as operation
 from kreassign.operations.connect import connect
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import RunContext, RunRequest, Show
+from kreassign.operations.whole_runs import execute_whole
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.server import serving
@@ -333,7 +334,7 @@ def test_a_view_that_fails_is_told_once_and_the_run_goes_on_to_its_end(tmp_path:
     request = RunRequest(PlanFile(Plan((PartitionAssignment(tp(0), (2, 1)),))))
     context = RunContext(tmp_path, poll_s=0.1, watch=failing_view, warn=warnings.append)
     with serving(twin, speed=20.0) as thread, connect(thread.bootstrap_servers) as client:
-        found = operation.run(client, request, context)
+        found = execute_whole(client, request, context).run
     assert found.state == "done"
     (warning,) = warnings
     assert "is not shown any more" in warning
@@ -348,7 +349,7 @@ def test_a_warning_that_fails_too_does_not_end_the_run_either(tmp_path: Path) ->
     request = RunRequest(PlanFile(Plan((PartitionAssignment(tp(0), (2, 1)),))))
     context = RunContext(tmp_path, poll_s=0.1, watch=failing_view, warn=refuse)
     with serving(twin, speed=20.0) as thread, connect(thread.bootstrap_servers) as client:
-        assert operation.run(client, request, context).state == "done"
+        assert execute_whole(client, request, context).run.state == "done"
 
 
 def test_a_throttle_may_name_brokers_that_a_lost_one_was_replaced_by(tmp_path: Path) -> None:

@@ -34,12 +34,12 @@ from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.run import Operator, RunHistory
 from kreassign.model.throttle import ThrottleRates
-from kreassign.operations import run as operation
 from kreassign.operations.autopilot_journal import DECISIONS, decisions_path
 from kreassign.operations.connect import connect
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import RunContext, RunRequest
 from kreassign.operations.run_journals import is_active, this_operator
+from kreassign.operations.whole_runs import execute_whole
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.server import serving
@@ -128,7 +128,7 @@ def live_run(state_dir: Path) -> Iterator[LiveRun]:
     found = LiveRun(state_dir, [])
     with serving(twin) as thread, connect(thread.bootstrap_servers) as client:
         context = RunContext(state_dir, poll_s=0.1, operator=this_operator())
-        runner = threading.Thread(target=lambda: found.ended.append(operation.run(client, request, context)))
+        runner = threading.Thread(target=lambda: found.ended.append(execute_whole(client, request, context).run))
         runner.start()
         try:
             wait_until(lambda: any(map(is_active, find_journals(state_dir))), what="the beginning of the run")

@@ -27,7 +27,6 @@ from kreassign.model.text import parse_amount
 from kreassign.model.throttle import NO_THROTTLE, AdaptiveThrottle, ThrottleRates
 from kreassign.operations import plan as planning
 from kreassign.operations import plan_tasks, report, run_journals
-from kreassign.operations import run as runs
 from kreassign.operations.doctor import diagnose_cluster
 from kreassign.operations.plan import PLAIN, Alternatives, PlanRequest
 from kreassign.operations.plan_files import PlanFile, read_plan_file
@@ -41,6 +40,7 @@ from kreassign.operations.snapshot import observe, whole_snapshot
 from kreassign.operations.snapshot_files import read_snapshot_columns
 from kreassign.operations.twin import TYPICAL, Speeds, faults_of
 from kreassign.operations.verify import Verification, verify_plan, verify_run
+from kreassign.operations.whole_runs import execute_whole, resume_whole
 from kreassign.pipeline.tables.schemas import Row
 from kreassign.pipeline.tables.snapshot_columns import columns_of
 from kreassign.planner.problem.policy import PlanPolicy
@@ -196,6 +196,7 @@ def run(
 ) -> RunHistory:
     """Execute a plan and return when it is done, cancelled or failed; `on_progress` gets its progress meanwhile.
 
+    Where a guard demands that, it is rolled back then, and the first of its `problems` says by which run, or why not.
     A KeyboardInterrupt leaves the run as it is; `resume` continues it. Raises IllegalPlan with everything that speaks
     against the plan, InputError when another run is active on the cluster, ClusterError. Throttles of others, and their
     moves, are refused by an InputError that names them, unless `found` says what to do about them. Moves to a broker
@@ -219,7 +220,7 @@ def run(
         give_up_after_s=give_up_after_s,
         clients=clients,
     )
-    return runs.run(cluster, request, _context(state_dir, poll_s, controllers, on_progress))
+    return execute_whole(cluster, request, _context(state_dir, poll_s, controllers, on_progress)).run
 
 
 def resume(
@@ -234,7 +235,7 @@ def resume(
     poll_s: float = POLL_INTERVAL_S,
     controllers: AdminClient | None = None,
 ) -> RunHistory:
-    """Continue a run that no process executes any more, as it began.
+    """Continue a run that no process executes any more, as it began, also to the rollback that a guard demands.
 
     From now on with `replan`, `give_up_after_s` and `clients` as in `run`, where they are given.
 
@@ -242,7 +243,7 @@ def resume(
     """
     context = _context(state_dir, poll_s, controllers, on_progress)
     path = find_journal(context.state_dir, run_id, _here(cluster))
-    return runs.resume_run(cluster, path, context, replan=replan, give_up_after_s=give_up_after_s, clients=clients)
+    return resume_whole(cluster, path, context, replan=replan, give_up_after_s=give_up_after_s, clients=clients).run
 
 
 def rollback(

@@ -52,7 +52,8 @@ from kreassign.operations.autopilot_plans import avoided
 from kreassign.operations.autopilot_proposals import Proposals
 from kreassign.operations.broker_changes import sole_change
 from kreassign.operations.plan_files import PlanFile
-from kreassign.operations.run import Show, prepare_run, resume_run, start_run
+from kreassign.operations.run import Show, prepare_run
+from kreassign.operations.whole_runs import resume_whole, start_whole
 
 ELECTION = "election"
 """Stands for a run where only leaders are elected."""
@@ -141,7 +142,7 @@ class RepairRuns:
 
     def _execute(self, name: Name, started: RunStarted, plan: PlanFile) -> None:
         try:
-            ended = start_run(self._client, started, self._watched, plan.facts, self._clock)
+            ended = start_whole(self._client, started, self._watched, plan.facts, clock=self._clock).run
         except (InputError, ClusterError, ExecutionError) as error:
             if self._decisions.journal_of(started.run_id).exists():
                 self._tell_left(name, started.run_id, error)  # The next look goes on with it.
@@ -354,7 +355,7 @@ class RepairRuns:
         path = self._decisions.journal_of(act.run_id)
         try:
             asked, clients = [one for one in requests if one is not None], self._decisions.policy.clients.guard
-            ended = resume_run(self._client, path, self._watched, clients=clients, clock=self._clock, more=asked)
+            ended = resume_whole(self._client, path, self._watched, clients=clients, clock=self._clock, more=asked).run
         except (InputError, ClusterError, ExecutionError) as error:
             self._tell_left(act.name, act.run_id, error)
             return
@@ -380,7 +381,7 @@ class RepairRuns:
     def _restore(self, path: Path) -> None:
         """Restore the settings of a repair that ended; why that is not possible is told once."""
         try:
-            left = resume_run(self._client, path, self._context, clock=self._clock).throttle_residue
+            left = resume_whole(self._client, path, self._context, clock=self._clock).run.throttle_residue
             said = "" if left else f"run {path.stem} restored what it had left on brokers that were down"
         except (InputError, ClusterError, ExecutionError) as error:
             said = f"what run {path.stem} left on brokers is not restored yet: {error_text(error)}"

@@ -45,7 +45,6 @@ from kreassign.model.closures import REFUSES
 from kreassign.model.error_codes import BROKER_ID_NOT_REGISTERED, has_code
 from kreassign.model.plan import Plan
 from kreassign.model.run import RunHistory
-from kreassign.operations import run as runs
 from kreassign.operations.broker_changes import (
     cordon,
     forget_cordons,
@@ -60,12 +59,13 @@ from kreassign.operations.broker_changes import (
     validated_cordons,
 )
 from kreassign.operations.connect import Tell, tell_nobody
-from kreassign.operations.decommission_undo import undone_if_wanted
+from kreassign.operations.decommission_undo import undo_drain
 from kreassign.operations.drains import decommissioned_here, demanded_rollbacks, drain_plan, interrupted_drains
 from kreassign.operations.plan_files import PlanFile
-from kreassign.operations.rollback import demand_sentence
+from kreassign.operations.rollback import Rollback, demand_sentence
 from kreassign.operations.run import RunContext, RunRequest, prepare_run, preview_run, refuse_unless_free
 from kreassign.operations.run_journals import find_journal
+from kreassign.operations.whole_runs import execute_whole, resume_whole
 from kreassign.planner.problem.policy import PlanPolicy
 
 WITHOUT_PLAN = RunRequest(PlanFile(Plan(())))
@@ -141,19 +141,24 @@ class JournalledRuns:
 
     def execute(self, plan: PlanFile) -> RunHistory:
         """Execute a plan, and undo it if one of its guards demands that."""
-        return self._settled(runs.run(self.client, replace(self.request.run, plan=plan), self.context))
+        request = replace(self.request.run, plan=plan)
+        return execute_whole(self.client, request, self.context, undo=self._undo).run
 
     def resume(self, run_id: str) -> RunHistory:
         """Resume a run of this state directory."""
         path = find_journal(self.context.state_dir, run_id)
         how = self.request.run
-        resumed = runs.resume_run(
-            self.client, path, self.context, replan=how.replan, give_up_after_s=how.give_up_after_s
-        )
-        return self._settled(resumed)
+        return resume_whole(
+            self.client,
+            path,
+            self.context,
+            replan=how.replan,
+            give_up_after_s=how.give_up_after_s,
+            undo=self._undo,
+        ).run
 
-    def _settled(self, found: RunHistory) -> RunHistory:
-        return undone_if_wanted(self.client, found, self.request.brokers, self.context, self.tell)
+    def _undo(self, found: RunHistory) -> Rollback:
+        return undo_drain(self.client, found, self.request.brokers, self.context, self.tell)
 
 
 def decommission(

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from kreassign.admin import AdminClient
 from kreassign.clock import SYSTEM_CLOCK, Clock
-from kreassign.errors import ClusterError, InputError, KreassignError
+from kreassign.errors import ClusterError, InputError
 from kreassign.executor.brokers import BrokerReading, is_our_cordon, listed_brokers, read_brokers, some_partitions
 from kreassign.executor.cluster.port import confirmed_writes
 from kreassign.executor.history.run_history import UnreadableJournal, left_behind
 from kreassign.executor.journal import active_run
-from kreassign.model.authorization import error_text
 from kreassign.model.run import RunHistory
 from kreassign.operations.broker_changes import (
     check_uncordon,
@@ -27,34 +26,23 @@ from kreassign.operations.broker_changes import (
 )
 from kreassign.operations.connect import Tell
 from kreassign.operations.drains import drains_of, refuse_shared_drains
-from kreassign.operations.rollback import RollbackRequest, demand_sentence, end_run_to_undo, is_demanded, roll_back
+from kreassign.operations.rollback import Rollback, RollbackRequest, end_run_to_undo, roll_back
 from kreassign.operations.run import RunContext
 
 # Roll back a drain because a guard demanded that.
 
 
-def undone_if_wanted(
+def undo_drain(
     client: AdminClient,
     found: RunHistory,
     brokers: tuple[int, ...],
     context: RunContext,
     tell: Tell,
     clock: Clock = SYSTEM_CLOCK,
-) -> RunHistory:
-    """The run of a drain, rolled back if a guard demanded that, with a sentence about its rollback.
-
-    No error is a reason to go on: the drain would be made once more.
-    """
-    if not is_demanded(found):
-        return found
-    try:
-        uncordon_drained(client, brokers, context, tell, clock)
-        undone = roll_back(client, RollbackRequest(found.run_id), context, clock).run
-        made = "nothing was left to roll back" if undone is None else f"run {undone.run_id}, which is {undone.state}"
-        why = f"a guard demanded its rollback: {made}"
-    except KreassignError as error:
-        why = demand_sentence(found.run_id, error_text(error))
-    return replace(found, problems=(why, *found.problems))
+) -> Rollback:
+    """Roll back the run of a drain, for which its brokers are opened first."""
+    uncordon_drained(client, brokers, context, tell, clock)
+    return roll_back(client, RollbackRequest(found.run_id), context, clock)
 
 
 def uncordon_drained(

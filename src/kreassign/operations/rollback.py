@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kreassign.admin import AdminClient
 from kreassign.clock import SYSTEM_CLOCK, Clock
-from kreassign.errors import ClusterError, Drifted, InputError, JournalUnreadable, KreassignError
+from kreassign.errors import ClusterError, Drifted, InputError, JournalUnreadable
 from kreassign.executor.client_guard import ClientGuard
 from kreassign.executor.cluster.readings import live_of_two, ongoing_moves, partitions_of, topic_ids_of, topics_of_two
 from kreassign.executor.cluster.requests import read_copies, read_factors
@@ -119,16 +118,6 @@ def demand_sentence(run_id: str, why: str = "") -> str:
         f"a guard demanded the rollback of run {run_id}, and it was not made: {why and f'{why}; '}"
         f"`kreassign rollback {run_id}` makes it, or says what is in its way"
     )
-
-
-@contextmanager
-def as_demanded(run_id: str, warn: Warn) -> Iterator[None]:
-    """Make a demanded rollback in the block: warn that it was not made if that fails."""
-    try:
-        yield
-    except KreassignError:
-        warn(demand_sentence(run_id))
-        raise
 
 
 # Prepare and begin.

@@ -221,11 +221,6 @@ def milliseconds(seconds: float | None) -> int | None:
     return None if seconds is None else round(seconds * 1000)
 
 
-def run(client: AdminClient, request: RunRequest, context: RunContext) -> RunHistory:
-    """Check, measure and execute. Raises IllegalPlan, InputError, ClusterError."""
-    return start_run(client, prepare_run(client, request, context), context, request.plan.facts)
-
-
 def prepare_run(
     client: AdminClient, request: RunRequest, context: RunContext, clock: Clock = SYSTEM_CLOCK
 ) -> RunStarted:

@@ -42,11 +42,10 @@ from kreassign.operations.run import (
     prepare_as_seen,
     prepare_run,
     preview_run,
-    resume_run,
-    start_run,
 )
 from kreassign.operations.run_journals import RunFollower, RunList, is_active
 from kreassign.operations.skew import read_skew
+from kreassign.operations.whole_runs import WholeRun, resume_whole, start_whole
 from kreassign.planner import PlanPolicy
 from kreassign.web import previews, records
 from kreassign.web.runs_here import Execute, RunsHere, connected, context_of
@@ -165,10 +164,7 @@ class Served:
             return _accepted(run_id, run_journals.release(path))
 
         def execute(client: AdminClient, context: RunContext) -> None:
-            resumed = resume_run(client, path, context)
-            if rollback.is_demanded(resumed):
-                with rollback.as_demanded(run_id, context.warn):
-                    rollback.roll_back(client, rollback.RollbackRequest(run_id), context)
+            _tell(resume_whole(client, path, context), context)
 
         return records.Accepted(self._begin(user, execute, path.parent.parent), "Resumed")
 
@@ -317,7 +313,7 @@ class Served:
 
         def execute(client: AdminClient, context: RunContext) -> None:
             again = prepare_as_seen(client, asked, context, started)
-            start_run(client, again, context, asked.plan.facts)
+            _tell(start_whole(client, again, context, asked.plan.facts), context)
 
         return records.Begun(self._begin(user, execute))
 
@@ -368,6 +364,12 @@ class Served:
         with not_found():
             found.path(name)
         return found
+
+
+def _tell(ended: WholeRun, context: RunContext) -> None:
+    """Say in the log that the rollback that a guard demanded was not made."""
+    if ended.failure is not None:
+        context.warn(ended.run.problems[0])
 
 
 def _accepted(run_id: str, request: object) -> records.Accepted:

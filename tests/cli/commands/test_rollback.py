@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from kreassign.admin import AdminClient
-from kreassign.cli.commands.run import report_end
+from kreassign.cli.commands.run import report_end, shown_undo
 from kreassign.errors import ClusterError
 from kreassign.executor.cluster.observations import replica_locations
 from kreassign.executor.events import RunStarted
@@ -23,6 +23,7 @@ from kreassign.operations.connect import connect
 from kreassign.operations.plan_files import write_plan
 from kreassign.operations.rollback import plan_rollback
 from kreassign.operations.run import RunContext
+from kreassign.operations.whole_runs import undone_if_demanded
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.server import serving
@@ -86,8 +87,9 @@ def test_a_demanded_rollback_that_cannot_begin_is_named(tmp_path: Path) -> None:
     ended = replace(rig.run(rig.prepared({0: (2, 1)})), wants_rollback=True)
     odd = OddPort(rig.client)
     odd.answer_always("describe_cluster", not_reached)
+    client, context = cast(AdminClient, odd), RunContext(tmp_path, warn=warnings.append)
     with pytest.raises(ClusterError):
-        report_end(cast(AdminClient, odd), ended, RunContext(tmp_path, warn=warnings.append), is_quiet=True)
+        report_end(undone_if_demanded(ended, shown_undo(client, context, is_quiet=True)), context, is_quiet=True)
     (warning,) = warnings
     assert "rollback of run run-1, and it was not made: `kreassign rollback run-1` makes it" in warning
 

@@ -69,10 +69,9 @@ from kreassign.operations.plan_files import require_approval as check_approval
 from kreassign.operations.rollback import (
     Rollback,
     RollbackRequest,
-    as_demanded,
+    demand_sentence,
     done_since,
     end_run_to_undo,
-    is_demanded,
     is_settled,
     preview_rollback,
     preview_rollback_run,
@@ -80,8 +79,9 @@ from kreassign.operations.rollback import (
     rollback_sentences,
     start_rollback,
 )
-from kreassign.operations.run import RunContext, RunRequest, cancel_interrupted_run, preview_run, resume_run
+from kreassign.operations.run import RunContext, RunRequest, cancel_interrupted_run, preview_run
 from kreassign.operations.run_journals import LAST, is_active
+from kreassign.operations.whole_runs import Undo, WholeRun, resume_whole, start_whole
 
 
 def _meant(context: RunContext, run_id: str | None, cluster: ClusterOptions) -> Path:
@@ -215,16 +215,27 @@ def undo(
     return undone
 
 
-def report_end(client: AdminClient, found: RunHistory, context: RunContext, *, is_quiet: bool) -> int:
-    """Print how a run ended, roll it back if a guard demands that, and return the exit code of the run."""
-    if not is_quiet:
-        print_summary(console(), found)
-    undone = None
-    if is_demanded(found):
-        with as_demanded(found.run_id, context.warn):
-            undone = undo(client, RollbackRequest(found.run_id), context, is_quiet=is_quiet)
+def shown_undo(client: AdminClient, context: RunContext, *, is_quiet: bool) -> Undo:
+    """The rollback that a guard demands: how the run ended is printed before it."""
+
+    def make(found: RunHistory) -> Rollback:
+        if not is_quiet:
+            print_summary(console(), found)
+        return undo(client, RollbackRequest(found.run_id), context, is_quiet=is_quiet)
+
+    return make
+
+
+def report_end(ended: WholeRun, context: RunContext, *, is_quiet: bool) -> int:
+    """Print how a run ended, unless before its rollback, and return its exit code. Raises why it is not rolled back."""
+    found, undone = ended.run, ended.rollback
+    if ended.failure is not None:
+        context.warn(demand_sentence(found.run_id))
+        raise ended.failure
     if is_quiet:
         print_json(to_document(found) | ({} if undone is None else {"rollback": _document(undone)}))
+    elif undone is None:
+        print_summary(console(), found)
     return exit_code(found)
 
 
@@ -352,8 +363,9 @@ def run(
         on_terminal(cluster, run_context, is_quiet=is_quiet, started=started) as shown,
         monitored(shown, monitoring, announce) as watched,
     ):
-        ended = _execute(client, request, watched, seen, shows=is_agreed and sys.stderr.isatty())
-        code = report_end(client, ended, watched, is_quiet=is_quiet)
+        undo_it = shown_undo(client, watched, is_quiet=is_quiet)
+        ended = _execute(client, request, watched, seen, undo_it, shows=is_agreed and sys.stderr.isatty())
+        code = report_end(ended, watched, is_quiet=is_quiet)
     raise click.exceptions.Exit(code)
 
 
@@ -404,8 +416,14 @@ def _next_commands(found: RunPreview) -> Iterator[str]:
 
 
 def _execute(
-    client: AdminClient, request: RunRequest, context: RunContext, seen: RunStarted | None, *, shows: bool
-) -> RunHistory:
+    client: AdminClient,
+    request: RunRequest,
+    context: RunContext,
+    seen: RunStarted | None,
+    undo_it: Undo,
+    *,
+    shows: bool,
+) -> WholeRun:
     """Check and begin; again where it was `seen`, for the question may have been open for long."""
     if seen is None:
         started = operation.prepare_run(client, request, context)
@@ -414,7 +432,7 @@ def _execute(
         started = operation.prepare_as_seen(client, request, replace(context, warn=tell_nobody), seen)
     if shows:
         show_preview(preview_lines(preview_run(client, started, replace(request, measure_for_s=0.0))))
-    return operation.start_run(client, started, context, request.plan.facts)
+    return start_whole(client, started, context, request.plan.facts, undo=undo_it)
 
 
 def _say_who_approved(started: RunStarted) -> None:
@@ -476,8 +494,11 @@ def resume(
         on_terminal(cluster, run_context, is_quiet=is_quiet) as shown,
         monitored(shown, monitoring, announce) as watched,
     ):
-        resumed = resume_run(client, path, watched, replan=replan, give_up_after_s=give_up_after, clients=clients)
-        code = report_end(client, resumed, watched, is_quiet=is_quiet)
+        undo_it = shown_undo(client, watched, is_quiet=is_quiet)
+        resumed = resume_whole(
+            client, path, watched, replan=replan, give_up_after_s=give_up_after, clients=clients, undo=undo_it
+        )
+        code = report_end(resumed, watched, is_quiet=is_quiet)
     raise click.exceptions.Exit(code)
 
 
