@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,12 @@ from kreassign.executor.history.run_history import read_history
 from kreassign.executor.journal import find_journals, first_event
 from kreassign.model.plan import PartitionAssignment, Plan, format_plan
 from kreassign.model.run import RunHistory
+from kreassign.model.throttle import ThrottleRates
 from kreassign.operations.connect import connect
+from kreassign.operations.plan_files import PlanFile
+from kreassign.operations.run import RunContext, RunRequest, Show
 from kreassign.operations.run_journals import NamedCluster, is_active
+from kreassign.operations.whole_runs import execute_whole
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.server import ServerThread, serving
@@ -227,6 +231,46 @@ def test_a_run_of_the_page_is_rolled_back_where_a_guard_demands_it(tmp_path: Pat
         assert shop.wait_for_end(undo).state == "done"
         assert first_event(shop.journal(undo)).undoes == run_id
         assert replicas_of(shop.twin.bootstrap_servers) == [tuple(replicas) for replicas in LISTS]
+
+
+@pytest.fixture
+def two_folders(tmp_path: Path) -> Iterator[Shop]:
+    """A page whose cluster has a name too, and by that a state directory of its own."""
+    with serving_shop(tmp_path, clusters=(NamedCluster("prod", None, tmp_path / "prod"),)) as found:
+        yield found
+
+
+def run_in_its_own(shop: Shop, rate: int | None = None, show: Show | None = None) -> RunHistory:
+    plan = PlanFile(Plan((PartitionAssignment(tp(0), (3, 1)),)))
+    context = RunContext(shop.folder / "prod", poll_s=0.1, watch=lambda *_: nullcontext(show))
+    with connect(shop.twin.bootstrap_servers) as client:
+        return execute_whole(client, RunRequest(plan, ThrottleRates(rate), measure_for_s=0.0), context).run
+
+
+def test_a_run_is_rolled_back_in_the_state_directory_of_its_journal(two_folders: Shop) -> None:
+    shop, run_id = two_folders, run_in_its_own(two_folders).run_id
+    seen = shop.post(f"/runs/{run_id}/preview-rollback")
+    undo = shop.post(f"/runs/{run_id}/rollback", {"preview_id": seen["preview_id"]})["run_id"]
+    (journal,) = find_journals(shop.folder / "prod", undo)
+    wait_until(lambda: not is_active(journal), what="the end of the rollback")
+    assert (read_history(journal).state, first_event(journal).undoes) == ("done", run_id)
+
+
+def test_a_run_left_in_another_state_directory_keeps_runs_back(two_folders: Shop) -> None:
+    def leave(run: RunHistory) -> None:
+        if run.in_flight_count:
+            raise KeyboardInterrupt
+
+    shop = two_folders
+    with pytest.raises(KeyboardInterrupt):
+        run_in_its_own(shop, SLOW, leave)
+    (left,) = find_journals(shop.folder / "prod")
+    found = shop.site.ask("/api/v1/cluster").text
+    assert f"kreassign resume {left.stem}" in found
+    assert "by no run" not in found
+    shop.write("plan.json", {3: (0, 1)})
+    refused = shop.post("/plans/plan.json/preview", status=422)
+    assert f"run {left.stem} was left on this cluster" in refused["detail"]
 
 
 @pytest.mark.parametrize(("request_", "reason"), [

@@ -48,20 +48,30 @@ class Diagnosis:
 
 
 def diagnose_cluster(
-    client: AdminClient, state_dir: Path, *, measure_for_s: float = 0.0, clock: Clock = SYSTEM_CLOCK
+    client: AdminClient,
+    state_dir: Path,
+    *,
+    measure_for_s: float = 0.0,
+    clock: Clock = SYSTEM_CLOCK,
+    beside: Iterable[Path] = (),
 ) -> Diagnosis:
-    """Diagnose the cluster; changes nothing. Raises ClusterError.
+    """Diagnose the cluster, whose runs are also in the state directories `beside`; changes nothing.
 
+    Raises ClusterError.
     Filling disks and stuck copies need two readings, `measure_for_s` seconds apart; with 0 neither is
     reported.
     """
     with explained(client):
-        readings = examine(client, state_dir, measure_for_s, clock)
+        readings = examine(client, state_dir, measure_for_s, clock, beside)
     return Diagnosis(diagnose(readings), readings.lease, notes(readings), readings.distribution)
 
 
 def examine(
-    client: AdminClient, state_dir: Path, measure_for_s: float = 0.0, clock: Clock = SYSTEM_CLOCK
+    client: AdminClient,
+    state_dir: Path,
+    measure_for_s: float = 0.0,
+    clock: Clock = SYSTEM_CLOCK,
+    beside: Iterable[Path] = (),
 ) -> ClusterReadings:
     """Read everything that a diagnosis needs. Raises ClusterError."""
     check_wait("measure_for_s", measure_for_s)
@@ -71,7 +81,8 @@ def examine(
     begun_s = clock.monotonic_s()
     first = _Look.at(client, live, seen_moves)
     settings = requests.read_configs(client, throttle_keys(topics.ok, live), settings_of_two)
-    left = tuple(left_behind(state_dir, whole.cluster_id))
+    folders = dict.fromkeys((state_dir, *beside))
+    left = tuple(one for folder in folders for one in left_behind(folder, whole.cluster_id))
     holder, lease_problems = lease_of(client)
     maintenance, maintenance_problems = _maintenance(client, state_dir, whole.cluster_id)
     every = read_log_dirs(client, live)
@@ -81,7 +92,8 @@ def examine(
     second = _Look.at(client, live, seen_moves) if measure_for_s else first
     seconds, log_dirs = clock.monotonic_s() - begun_s if measure_for_s else 0.0, second.log_dirs
     silent = {**every.failed, **first.log_dirs.failed, **log_dirs.failed}
-    runs = unfinished_runs(state_dir, whole.cluster_id, [one.run_id for one in left])
+    left_ids = [one.run_id for one in left]
+    runs = tuple(run for folder in folders for run in unfinished_runs(folder, whole.cluster_id, left_ids))
     throttles = tuple(present for present in settings.values if present.value is not None)
     partitions = partitions_of(topics.ok)
     # Last, so that a move that is over by now does not look stuck, nor its throttle left behind that began meanwhile.

@@ -145,6 +145,7 @@ class RunContext:
     brokers that are down keeps no run back: the caller has it restored when they are back. Its journal is kept in
     `journal_to`, too: a folder, bucket or topic (`operations/mirrors.py`); without, where it was kept before, and with
     `none` nowhere else. A process that has a lease of its own changes nothing without that `duty`, either.
+    Runs in the state directories `beside` its own keep it back like those there.
     """
 
     state_dir: Path = field(default_factory=default_state_dir)
@@ -159,9 +160,15 @@ class RunContext:
     journal_to: str | None = None
     leaves_down: bool = False
     duty: Duty | None = None
+    beside: tuple[Path, ...] = ()
 
     def __post_init__(self) -> None:
         check_wait("poll_s", self.poll_s)
+
+    @property
+    def state_dirs(self) -> tuple[Path, ...]:
+        """All state directories with runs of its cluster, its own first."""
+        return tuple(dict.fromkeys((self.state_dir, *self.beside)))
 
     def destination(self, before: str | None = None) -> str | None:
         """Second place of the journal if `before` had one; None for nowhere. Raises InputError."""
@@ -336,7 +343,9 @@ def with_others(client: AdminClient, started: RunStarted, found: FoundThrottles,
     Raises InputError if the operator has to choose, ClusterError.
     """
     others = read_others(client, started)
-    explained = explained_settings(context.state_dir, started.cluster_id, others.settings)
+    explained = [
+        one for folder in context.state_dirs for one in explained_settings(folder, started.cluster_id, others.settings)
+    ]
     for one in explained:
         context.warn(f"{one}; it is restored at the end of this run")
     return agreed(started, others, found, [(one.present, one.before) for one in explained])
@@ -475,9 +484,10 @@ def refuse_unless_free(client: AdminClient, context: RunContext, run_id: str | N
     cluster_id = cluster.cluster_id
     if context.controllers is not None:
         context.controllers.expect_cluster(cluster_id)
-    refuse_second_run(context.state_dir, cluster_id)
     live = live_of_two(client) if context.leaves_down else None
-    refuse_if_interrupted_runs(context.state_dir, cluster_id, run_id, live)
+    for folder in context.state_dirs:
+        refuse_second_run(folder, cluster_id)
+        refuse_if_interrupted_runs(folder, cluster_id, run_id, live)
     refuse_if_leased(client, _lease_request(run_id, cluster_id, context))
 
 

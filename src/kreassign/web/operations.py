@@ -89,9 +89,7 @@ class Served:
     _old_s: float = 0.0
 
     def __post_init__(self) -> None:
-        named = self.settings.clusters
-        folders = (self.settings.state_dir, *(one.state_dir for one in named if one.state_dir is not None))
-        self._runs = RunList(folders, named)
+        self._runs = RunList(self.settings.state_dirs, self.settings.clusters)
 
     # --- the cluster ---
 
@@ -103,7 +101,8 @@ class Served:
                 unread: list[str] = []
                 with connected(reach) as client:
                     skew = read_skew(client, warn=unread.append, clock=self.clock)
-                    diagnosis = diagnose_cluster(client, self.settings.state_dir, clock=self.clock)
+                    where, *beside = self.settings.state_dirs
+                    diagnosis = diagnose_cluster(client, where, clock=self.clock, beside=beside)
                 self._state = records.cluster_of(skew, diagnosis, tuple(unread), reach.bootstrap_server)
                 self._old_s = self.clock.monotonic_s() + KEPT_S
             return self._state
@@ -166,7 +165,7 @@ class Served:
         def execute(client: AdminClient, context: RunContext) -> None:
             _tell(resume_whole(client, path, context), context)
 
-        return records.Accepted(self._begin(user, execute, path.parent.parent), "Resumed")
+        return records.Accepted(self._begin(user, execute, path), "Resumed")
 
     def cancel(self, run_id: str, request: records.CancelRequest, user: User | None) -> records.Accepted:
         """Cancel a run; if no process executes it, this one does so."""
@@ -178,13 +177,13 @@ class Served:
         def execute(client: AdminClient, context: RunContext) -> None:
             cancel_interrupted_run(client, path, context, is_now=is_now)
 
-        return records.Accepted(self._begin(user, execute, path.parent.parent), "Cancelled")
+        return records.Accepted(self._begin(user, execute, path), "Cancelled")
 
     def preview_rollback(self, run_id: str) -> previews.Preview:
         """Show what a rollback would do. Raises InputError unless the run has ended."""
-        self._journal(run_id)
+        context = self._context(None, self._journal(run_id))
         with connected(self.reach()) as client:
-            found = self._rollback(client, run_id, context_of(self.settings.state_dir, None))
+            found = self._rollback(client, run_id, context)
         return previews.preview_of_rollback(self._keep(Seen(run_id, found)), found)
 
     def roll_back(self, run_id: str, request: records.StartRequest, user: User | None) -> records.Begun:
@@ -196,7 +195,7 @@ class Served:
             now = self._rollback(client, run_id, context)
             rollback.start_rollback(client, now, rollback.RollbackRequest(run_id), context, seen=seen)
 
-        return records.Begun(self._begin(user, execute))
+        return records.Begun(self._begin(user, execute, self._journal(run_id)))
 
     def _rollback(self, client: AdminClient, run_id: str, context: RunContext) -> rollback.Rollback:
         found = rollback.preview_rollback(client, rollback.RollbackRequest(run_id), context)
@@ -204,9 +203,14 @@ class Served:
             raise InputError(f"run {run_id} has not ended ({found.undone.state}); cancel it, then roll it back")
         return found
 
-    def _begin(self, user: User | None, execute: Execute, state_dir: Path | None = None) -> str:
+    def _begin(self, user: User | None, execute: Execute, journal: Path | None = None) -> str:
         self._state = None  # findings and loads change
-        return self.runs_here.begin(self.reach(), state_dir or self.settings.state_dir, user, execute)
+        return self.runs_here.begin(self.reach(), self._context(user, journal), execute)
+
+    def _context(self, user: User | None, journal: Path | None = None) -> RunContext:
+        """Context of a run that begins, or of what is done with the run of this journal: where that is."""
+        folders = self.settings.state_dirs
+        return context_of(folders[0] if journal is None else journal.parent.parent, user, folders)
 
     def throttle(self, run_id: str, request: records.ThrottleRequest) -> records.Accepted:
         """Change the throttle of a run."""
@@ -293,7 +297,7 @@ class Served:
         file, warnings = self._directory(name).read(name), list[str]()
         throttle, pace, guards = previews.settings_of(request)
         asked = RunRequest(file, throttle, guards, pace, measure_for_s=self.settings.measure_for_s)
-        context = replace(context_of(self.settings.state_dir, None), warn=warnings.append)
+        context = replace(self._context(None), warn=warnings.append)
         with connected(self.reach()) as client:
             started = prepare_run(client, asked, context, self.clock)
             found = preview_run(client, started, asked, self.clock)

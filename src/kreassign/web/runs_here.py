@@ -46,10 +46,10 @@ class RunsHere:
         self._threads = ThreadPoolExecutor(MOST, "run")
         self._is_closing = False
 
-    def begin(self, reach: Reach, state_dir: Path, user: User | None, execute: Execute) -> str:
+    def begin(self, reach: Reach, context: RunContext, execute: Execute) -> str:
         """Execute a run, and return its id once it has begun. Raises what prevents it from beginning."""
         begun: Future[str] = Future()
-        ended = self._threads.submit(self._execute, reach, context_of(state_dir, user), execute, begun)
+        ended = self._threads.submit(self._execute, reach, context, execute, begun)
         either: tuple[Future[Any], ...] = (begun, ended)
         wait(either, return_when=FIRST_COMPLETED)
         if begun.done():
@@ -88,9 +88,9 @@ def _log_failure(ended: Future[None]) -> None:
         _LOG.error("a run was left, because it failed: %s", error)
 
 
-def context_of(state_dir: Path, user: User | None) -> RunContext:
-    """Context of a run that the page executes: its journal names the user."""
+def context_of(state_dir: Path, user: User | None, state_dirs: tuple[Path, ...]) -> RunContext:
+    """Context of a run that the page executes: its journal names the user, and runs of all `state_dirs` count."""
     operator = this_operator()
     if user is not None and user.name:
         operator = replace(operator, user=user.name)
-    return RunContext(state_dir, warn=_LOG.warning, operator=operator)
+    return RunContext(state_dir, warn=_LOG.warning, operator=operator, beside=state_dirs)

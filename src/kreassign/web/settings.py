@@ -169,6 +169,12 @@ class WebSettings:
         return matching[0] if matching else None
 
     @property
+    def state_dirs(self) -> tuple[Path, ...]:
+        """All state directories with runs: that of the page, in which runs begin, and those of named clusters."""
+        named = (one.state_dir for one in self.clusters if one.state_dir is not None)
+        return tuple(dict.fromkeys(folder.resolve() for folder in (self.state_dir, *named)))
+
+    @property
     def is_local(self) -> bool:
         """True if only this machine can reach the page; else reading needs the token too."""
         try:
