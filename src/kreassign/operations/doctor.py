@@ -62,18 +62,14 @@ def diagnose_cluster(
     reported.
     """
     with explained(client):
-        readings = examine(client, state_dir, measure_for_s, clock, beside)
+        readings = examine(client, (state_dir, *beside), measure_for_s, clock)
     return Diagnosis(diagnose(readings), readings.lease, notes(readings), readings.distribution)
 
 
 def examine(
-    client: AdminClient,
-    state_dir: Path,
-    measure_for_s: float = 0.0,
-    clock: Clock = SYSTEM_CLOCK,
-    beside: Iterable[Path] = (),
+    client: AdminClient, state_dirs: Sequence[Path], measure_for_s: float = 0.0, clock: Clock = SYSTEM_CLOCK
 ) -> ClusterReadings:
-    """Read everything that a diagnosis needs. Raises ClusterError."""
+    """Read everything that a diagnosis needs; the first directory is that of this process. Raises ClusterError."""
     check_wait("measure_for_s", measure_for_s)
     (whole, seen, alone), seen_moves = with_moves(client, lambda: brokers_and_topics(client))
     topics = seen.whole
@@ -81,10 +77,9 @@ def examine(
     begun_s = clock.monotonic_s()
     first = _Look.at(client, live, seen_moves)
     settings = requests.read_configs(client, throttle_keys(topics.ok, live), settings_of_two)
-    folders = dict.fromkeys((state_dir, *beside))
-    left = tuple(one for folder in folders for one in left_behind(folder, whole.cluster_id))
+    left = tuple(one for folder in state_dirs for one in left_behind(folder, whole.cluster_id))
     holder, lease_problems = lease_of(client)
-    maintenance, maintenance_problems = _maintenance(client, state_dir, whole.cluster_id)
+    maintenance, maintenance_problems = _maintenance(client, state_dirs[0], whole.cluster_id)
     every = read_log_dirs(client, live)
     unseen = unseen_topics(client, topics.ok, (one for dirs in every.ok.values() for one in dirs))
     min_isr, allowed, permission_problems = _settings_and_permissions(client, topics.ok, unseen)
@@ -93,7 +88,7 @@ def examine(
     seconds, log_dirs = clock.monotonic_s() - begun_s if measure_for_s else 0.0, second.log_dirs
     silent = {**every.failed, **first.log_dirs.failed, **log_dirs.failed}
     left_ids = [one.run_id for one in left]
-    runs = tuple(run for folder in folders for run in unfinished_runs(folder, whole.cluster_id, left_ids))
+    runs = tuple(run for folder in state_dirs for run in unfinished_runs(folder, whole.cluster_id, left_ids))
     throttles = tuple(present for present in settings.values if present.value is not None)
     partitions = partitions_of(topics.ok)
     # Last, so that a move that is over by now does not look stuck, nor its throttle left behind that began meanwhile.
