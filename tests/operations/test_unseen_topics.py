@@ -10,6 +10,7 @@ from typing import cast
 import pytest
 
 from kreassign.admin import AdminClient, client_settings
+from kreassign.errors import Rejected
 from kreassign.executor.brokers import Blocked
 from kreassign.executor.cluster.permissions import unseen_topics
 from kreassign.operations.decommission import DecommissionRequest, decommission, preview_decommission
@@ -17,6 +18,7 @@ from kreassign.operations.doctor import diagnose_cluster
 from kreassign.operations.maintenance import Way, maintain
 from kreassign.operations.run import RunContext
 from kreassign.operations.snapshot import observe
+from kreassign.operations.verify import placement_of_cluster
 from kreassign.twin.access import ANONYMOUS, CLUSTER_OPERATIONS, TOPIC_OPERATIONS, Allow, Permissions
 from kreassign.twin.cluster import Twin
 from kreassign.twin.transport import TwinTransport
@@ -138,3 +140,10 @@ def test_the_doctor_names_them_with_the_command_that_shows_them(half: Asked, who
     assert GRANT.format("ANONYMOUS") in commands
     issues = diagnose_cluster(whole.client, whole.context.state_dir, clock=whole.transport).issues
     assert not [issue for issue in issues if "hidden" in issue.seen]
+
+
+def test_a_declared_topic_that_is_hidden_by_now_is_not_taken_from_its_file(half: Asked) -> None:
+    """A listing leaves it out like one that was deleted; asked for by name, the cluster refuses."""
+    with pytest.raises(Rejected, match="hidden"):
+        placement_of_cluster(half.client, besides=["hidden"])
+    assert {one.topic for one in placement_of_cluster(half.client, topics=["seen"], besides=["hidden"])} == {"seen"}

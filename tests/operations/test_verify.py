@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from kreassign.admin import AdminClient
-from kreassign.errors import Unreachable
+from kreassign.errors import ClusterError, Unreachable
 from kreassign.executor.cluster.observations import Expectations, Facts
 from kreassign.executor.cluster.observations import verify as compare
 from kreassign.executor.cluster.readings import settings_of_two, topics_of_two
@@ -20,7 +20,13 @@ from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.requests import NewTopic
 from kreassign.model.throttle import LEADER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS
 from kreassign.operations.plan_files import PlanFile
-from kreassign.operations.verify import Verification, check_placement, placement_of_cluster, verify_plan
+from kreassign.operations.verify import (
+    Verification,
+    check_placement,
+    placement_of_cluster,
+    verify_plan,
+    write_placement,
+)
 from tests.executor.odd_port import OddPort, Real
 from tests.executor.twin_runs import TwinRig, tp
 
@@ -144,6 +150,22 @@ def test_the_check_of_a_placement_reads_each_topic_from_two_brokers_once(rig: Tw
     placement_of_cluster(cast(AdminClient, odd), planned(BEFORE))
     asked = [(names, named["broker"]) for method, names, named in odd.calls if method == "describe_topics"]
     assert asked == [((None,), 0), ((None,), 1)]
+
+
+def test_a_placement_is_written_only_where_each_of_its_topics_is_known(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [1, 0]], others={"u": [[1, 0]]}, brokers=2)
+    file = tmp_path / "placement.json"
+    assert write_placement(file, placement_of_cluster(rig.client)) == 3
+    before = file.read_text()
+    rig.twin.views.hold_back(0)
+    reorder(rig)
+    for topics in ((), ("t", "u"), (".",)):
+        with pytest.raises(ClusterError, match="brokers do not agree about topic t"):
+            write_placement(file, placement_of_cluster(rig.client, topics=topics), topics)
+    assert file.read_text() == before
+    others: list[str] = []
+    assert write_placement(file, placement_of_cluster(rig.client, warn=others.append, topics=["u"]), ["u"]) == 1
+    assert others == []
 
 
 @pytest.mark.parametrize("behind", range(2))

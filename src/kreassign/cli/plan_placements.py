@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -213,11 +214,11 @@ def check(
     order, and log directories that are named. Exit code 0 if all is as declared, 1 if not.
     """
     if update:
-        _update(files, _found(cluster, snapshot, None)[0], topics)
+        _update(files, cluster, snapshot, topics)
         return
     _refuse_missing(files)
     declared = read_placement(files)
-    placed, cluster_id = _found(cluster, snapshot, declared)
+    placed, cluster_id = _found(cluster, snapshot, declared, topics)
     found = check_placement(declared.plan, placed, topics, cluster_id=cluster_id)
     is_ok = found.is_ok and not (strict and found.undeclared_topics)
     if output_format == "json":
@@ -233,8 +234,14 @@ def check(
     raise click.exceptions.Exit(0 if is_ok else 1)
 
 
-def _found(cluster: ClusterOptions, snapshot: Path | None, declared: PlanFile | None) -> tuple[PlacedPartitions, str]:
-    """The placement, and the id of its cluster."""
+def _found(
+    cluster: ClusterOptions,
+    snapshot: Path | None,
+    declared: PlanFile | None,
+    topics: tuple[str, ...],
+    besides: Iterable[str] = (),
+) -> tuple[PlacedPartitions, str]:
+    """The placement, and the id of its cluster; the last three as for `placement_of_cluster`."""
     if snapshot is not None and was_typed("--bootstrap-server"):
         raise click.UsageError("a placement is compared with one of --snapshot and --bootstrap-server; leave out one")
     if snapshot is not None:
@@ -243,12 +250,18 @@ def _found(cluster: ClusterOptions, snapshot: Path | None, declared: PlanFile | 
     if cluster.bootstrap_server is None:
         raise click.UsageError("specify --bootstrap-server for the cluster as it is, or --snapshot FILE")
     with cluster.connect() as client:
-        return placement_of_cluster(client, declared, warn), client.describe_cluster().cluster_id
+        placed = placement_of_cluster(client, declared, warn, topics, besides)
+        return placed, client.describe_cluster().cluster_id
 
 
-def _update(files: tuple[Path, ...], found: PlacedPartitions, topics: tuple[str, ...]) -> None:
+def _update(files: tuple[Path, ...], cluster: ClusterOptions, snapshot: Path | None, topics: tuple[str, ...]) -> None:
     if len(files) != 1 or files[0].is_dir():
         raise InputError("--update writes one file; name one FILE, and with --topics which topics belong in it")
+    try:
+        declared = read_placement(files).plan.topics if files[0].is_file() else ()
+    except InputError:  # a file that is damaged is replaced: that is its remedy
+        declared = ()
+    found, _ = _found(cluster, snapshot, None, topics, declared)
     count = write_placement(files[0], found, topics)
     click.echo(f"placement of {counted(count, 'partition')} written to {files[0]}")
 

@@ -255,26 +255,34 @@ def write_placement(path: Path, found: PlacedPartitions, topics: Iterable[str] =
 
 
 def placement_of_cluster(
-    client: AdminClient, file: PlanFile | None = None, warn: Warn = warn_program
+    client: AdminClient,
+    file: PlanFile | None = None,
+    warn: Warn = warn_program,
+    topics: Iterable[str] = (),
+    besides: Iterable[str] = (),
 ) -> PlacedPartitions:
-    """Read the placement of the cluster; log directories only if some are declared.
+    """Read the placement of the cluster to compare it with `file`; log directories only if some are declared.
 
-    Raises ClusterError where a declared topic cannot be read: it is not known to be missing. InputError if they were
-    declared for another cluster.
+    Without a file it is read to be written down, with the topics `besides` asked for by name: a listing leaves out
+    what the client may not see. Raises ClusterError where a topic that is declared, or to be, cannot be read: it is not
+    known to be missing; only topics that match one of the patterns `topics` count, if there are any. InputError if they
+    were declared for another cluster.
     """
-    declared = Plan() if file is None else file.plan
+    declared, chosen = Plan() if file is None else file.plan, _chooser(topics)
     if file is not None:
         refuse_other_cluster("the placement is for", file.origin.cluster_id, client.describe_cluster().cluster_id)
+    wanted = {name for name in (*declared.topics, *besides) if chosen(name)}
     # A move that begins or ends between the two answers would look like a drift.
     for _ in range(ATTEMPTS):
-        ongoing, topics = listed_moves(client), every_topic_of_two(client, declared.topics)
+        ongoing, found = listed_moves(client), every_topic_of_two(client, wanted)
         if listed_moves(client) == ongoing:
             break
-    for name in declared.topics:
-        if name in topics.unknown:
-            raise topics.unknown[name]
-    warn_of_failures(warn, "topic metadata", topics.unknown)
-    return _placed(topics.known.values(), ongoing, _log_dirs(client, declared))
+    unknown = {name: error for name, error in found.unknown.items() if chosen(name)}
+    for name, error in unknown.items():
+        if file is None or name in wanted:
+            raise error
+    warn_of_failures(warn, "topic metadata", unknown)
+    return _placed(found.known.values(), ongoing, _log_dirs(client, declared))
 
 
 def placement_of_snapshot(snapshot: ClusterSnapshot, declared: PlanFile | None = None) -> PlacedPartitions:

@@ -14,6 +14,7 @@ from kreassign.cli.main import kreassign
 from kreassign.model import TopicPartition
 from kreassign.operations.connect import connect
 from kreassign.operations.snapshot import SnapshotOutputs, store_snapshot
+from kreassign.twin.access import ANONYMOUS, CLUSTER_OPERATIONS, TOPIC_OPERATIONS, Allow, Permissions
 from kreassign.twin.cluster import Twin, TwinSettings
 from kreassign.twin.server import serving
 from tests.approved import approve
@@ -181,6 +182,20 @@ def test_a_placement_of_another_cluster_is_one_sentence(server: str, placement: 
         words = ["plan", verb, str(placement), "--bootstrap-server", server, "--measure-for", "0"]
         refused = CliRunner().invoke(kreassign, words)
         assert (refused.exit_code, said in refused.output) == (2, True), refused.output
+
+
+def test_an_update_keeps_a_file_of_which_a_topic_is_hidden(placement: Path) -> None:
+    """Who may see one topic only, and updates what another wrote, takes no topic from it."""
+    before = placement.read_text()
+    seen = {Allow(ANONYMOUS, one) for one in CLUSTER_OPERATIONS}
+    seen |= {Allow(ANONYMOUS, one, "users") for one in TOPIC_OPERATIONS}
+    settings = TwinSettings(permissions=Permissions(frozenset(seen)))
+    with serving(Twin(cluster(TOPICS), settings), speed=1.0) as thread:
+        done = check(thread.bootstrap_servers, placement, "--update")
+        assert (done.exit_code, "orders" in done.stderr) == (4, True), done.output
+        assert placement.read_text() == before
+        assert check(thread.bootstrap_servers, placement, "--update", "--topics", "users").exit_code == 0
+    assert "orders" not in placement.read_text()
 
 
 def test_a_pattern_that_matches_nothing_is_refused(server: str, placement: Path) -> None:
