@@ -98,10 +98,44 @@ def test_a_fleet_replaces_no_approved_plan(tmp_path: Path) -> None:
     assert not (folder / "c1.json").exists()
 
 
-def test_a_plan_and_the_way_back_are_two_files(tmp_path: Path) -> None:
-    tables(tmp_path, *UNEVEN)
-    both = plan(tmp_path, "--out", tmp_path / "plan.json", "--current-out", tmp_path / "plan.json")
-    assert (both.exit_code, "--out and --current-out both write" in both.stderr) == (2, True)
+@pytest.mark.parametrize(("current", "both"), [
+    ("plan.json", "plan.json"),
+    ("{folder}/plan.json", "plan.json"),
+    ("sub/../plan.json", "plan.json"),
+    ("linked/plan.json", "plan.json"),
+    ("link.json", "plan.json"),
+    ("plan", "plan.facts.json"),
+    ("plan.facts.json", "plan.facts.json"),
+    ("plan.approval.json", "plan.approval.json"),
+    ("plan.request.json", "plan.request.json"),
+])  # fmt: skip
+def test_a_plan_and_the_way_back_are_two_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, current: str, both: str
+) -> None:
+    """And so are the files beside each: a plan that lost its facts would run without its checks."""
+    tables(tmp_path / "data", *UNEVEN)
+    monkeypatch.chdir(tmp_path)
+    for link, target in (("linked", tmp_path), ("link.json", "plan.json")):
+        Path(link).symlink_to(target)
+    Path("sub").mkdir()
+    before = sorted(one.name for one in tmp_path.iterdir())
+    given = current.format(folder=tmp_path)
+    done = plan(tmp_path / "data", "--out", "plan.json", "--current-out", given)
+    said = f"--out and --current-out both write {tmp_path / both}; give them different names"
+    assert (done.exit_code, said in done.stderr) == (2, True), done.output
+    assert sorted(one.name for one in tmp_path.iterdir()) == before
+    turned = plan(tmp_path / "data", "--out", given, "--current-out", "plan.json")
+    assert (turned.exit_code, said in turned.stderr) == (2, True), turned.output
+
+
+def test_a_fleet_writes_no_plan_where_facts_of_another_belong(tmp_path: Path) -> None:
+    for cluster in ("c1", "c1.facts"):
+        tables(tmp_path, *UNEVEN, cluster=cluster)
+    folder = tmp_path / "plans"
+    fleet = ["plan", "fleet", "--data", str(tmp_path), "--as-of", "last", "--out-dir", str(folder)]
+    done = CliRunner().invoke(kreassign, fleet)
+    assert (done.exit_code, "the id of cluster 'c1.facts' is no name of a plan file" in done.stderr) == (2, True)
+    assert not folder.exists()
 
 
 def test_a_plan_uses_the_last_load_or_the_one_of_a_given_time(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from kreassign.model.plan_facts_json import load_fields
 from kreassign.model.text import agreeing, counted, format_amount, shortened
 from kreassign.operations import plan as operation
 from kreassign.operations.plan import ClusterPlan, make_plans
-from kreassign.operations.plan_files import keep_approved, write_plan
+from kreassign.operations.plan_files import BESIDE, keep_approved, write_plan
 from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot_file
 from kreassign.operations.plan_tasks import WhatIf, described
 from kreassign.planner.problem.goals_file import PERCENT
@@ -119,14 +119,15 @@ def fleet(options: PlanOptions, snapshots: tuple[Path, ...], out_dir: Path | Non
 
 
 def _check_names(clusters: Sequence[str], *, is_written: bool) -> None:
-    """Raise InputError for a cluster that is given twice, and for an id that is no file name where it is to be one."""
+    """Raise InputError for a cluster that is given twice, and for an id that is to name a plan file and cannot."""
     for cluster, count in Counter(clusters).items():
         if count > 1:
             raise InputError(
                 f"cluster {cluster} is given {counted(count, 'time')}; leave out all but one of its snapshots"
             )
-        if is_written and (Path(f"{cluster}.json").name != f"{cluster}.json" or "\\" in cluster):
-            raise InputError(f"the id of cluster {shortened(cluster)!r} is no file name; leave out --out-dir")
+        file = f"{cluster}.json"
+        if is_written and (Path(file).name != file or "\\" in cluster or file.endswith(BESIDE)):
+            raise InputError(f"the id of cluster {shortened(cluster)!r} is no name of a plan file; leave out --out-dir")
 
 
 def _fleet(options: PlanOptions, snapshots: tuple[Path, ...]) -> Iterator[Inputs]:

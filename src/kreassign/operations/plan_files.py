@@ -293,6 +293,16 @@ def request_path(plan: Path) -> Path:
     return plan.with_name(plan.name.removesuffix(".json") + REQUEST_SUFFIX)
 
 
+def shared_file(plan: Path, other: Path) -> Path | None:
+    """A file that is of two plans, each with the files beside it; None if each has its own."""
+    return next((one for one in _files_of(plan) if one in _files_of(other)), None)
+
+
+def _files_of(plan: Path) -> tuple[Path, ...]:
+    """A plan and the files beside it, whatever links lead there."""
+    return tuple(one.resolve() for one in (plan, facts_path(plan), approval_path(plan), request_path(plan)))
+
+
 def keep_approved(path: Path, plan: Plan) -> None:
     """Raise InputError where writing a plan would replace another that was approved, or proposed for approval.
 

@@ -79,7 +79,7 @@ def test_a_fleet_writes_each_cluster_once_and_into_its_directory(fleet: list[Pat
     strange = snapshot(tmp_path, "c4")
     write_snapshot(strange, replace(read_snapshot(strange), cluster_id="../c4"))
     told = plan("fleet", strange, "--out-dir", tmp_path / "plans")
-    assert (told.exit_code, "the id of cluster '../c4' is no file name" in told.stderr) == (2, True)
+    assert (told.exit_code, "the id of cluster '../c4' is no name of a plan file" in told.stderr) == (2, True)
 
 
 def test_without_clusters_there_is_nothing_to_plan() -> None:

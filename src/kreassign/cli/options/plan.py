@@ -25,6 +25,7 @@ from kreassign.model.load import AsOf, SparkOptions, spark_log
 from kreassign.model.plan_facts import RackPrices, joined_prices, parse_price, refuse_other_cluster
 from kreassign.model.text import MOST_REPLICAS, parse_whole, shortened
 from kreassign.operations.plan import LOCAL, PlanRequest, SearchPlace
+from kreassign.operations.plan_files import shared_file
 from kreassign.operations.plan_inputs import Inputs, inputs_of_cluster, inputs_of_columns
 from kreassign.operations.plan_tasks import WhatIf
 from kreassign.operations.snapshot_files import read_snapshot_columns
@@ -153,8 +154,9 @@ class PlanOptions:
 
     def _check_sources(self) -> None:
         """Raise UsageError for options that exclude each other."""
-        if self.out is not None and self.out == self.current_out:
-            raise click.UsageError(f"--out and --current-out both write {self.out}; give them different files")
+        both = shared_file(self.out, self.current_out) if self.out and self.current_out else None
+        if both is not None:
+            raise click.UsageError(f"--out and --current-out both write {both}; give them different names")
         places = [name for name in ("--snapshot", "--as-of", "--bootstrap-server") if was_typed(name)]
         if len(places) > 1:
             raise click.UsageError(f"a plan is made from one of {' and '.join(places)}; leave out the other")
