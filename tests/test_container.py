@@ -227,7 +227,7 @@ def history(folder: Path) -> RunHistory | None:
 def test_a_job_whose_pod_is_replaced_resumes_its_run_and_begins_no_other(tmp_path: Path) -> None:
     volumes(tmp_path, "state", "tmp", "plan", "kafka")
     targets = {TopicPartition("t", 0): (3, 2), TopicPartition("t", 1): (2, 3)}
-    write_plan(tmp_path / "plan" / "plan.json", Plan(tuple(PartitionAssignment(*one) for one in targets.items())))
+    write_plan(tmp_path / "plan" / "plan.json", Plan(tuple(PartitionAssignment(*one) for one in targets.items())), None)
     twin, time = Twin(cluster({"t": [[0, 1], [1, 0]]}, size_bytes=200_000_000), TwinSettings()), PacedTime(0.05)
     with serving(twin, clock=time) as thread:
         pod = Pod(ROOT / "examples" / "kubernetes" / "run.yaml", tmp_path, thread.bootstrap_servers)

@@ -371,8 +371,8 @@ def _serving(shape: Shape, folder: Path, odd: Odd | None) -> Iterator[tuple[Aske
     with chdir(folder):
         write_files()
         slow = PartitionAssignment(TopicPartition("t", 1), (1, 3))
-        write_plan(Path("slow.json"), Plan((slow,)))
-        write_plan(Path("dirs.json"), Plan((replace(slow, replicas=(1, 2), log_dirs=("/data/1/d0", "any")),)))
+        write_plan(Path("slow.json"), Plan((slow,)), None)
+        write_plan(Path("dirs.json"), Plan((replace(slow, replicas=(1, 2), log_dirs=("/data/1/d0", "any")),)), None)
         Path("topics.json").write_text('{"version": 1, "topics": [{"topic": "t"}]}')
         with serving(shape.now, speed=SPEED) as server:
             yield Asked(server), noted

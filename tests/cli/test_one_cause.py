@@ -53,7 +53,7 @@ def snapshot(path: Path, **different: Any) -> None:
 
 def told(folder: Path, *words: str, to: tuple[int, ...] = (2, 3)) -> str:
     """Output of a command of `plan` on the snapshot, in one line; PLAN is a plan that moves t-0."""
-    write_plan(folder / "plan.json", Plan((PartitionAssignment(T0, to),)))
+    write_plan(folder / "plan.json", Plan((PartitionAssignment(T0, to),)), None)
     line = [str(folder / "plan.json") if word == "PLAN" else word for word in words]
     output = CliRunner().invoke(kreassign, ["plan", *line, "--snapshot", str(folder / "snapshot.json")]).output
     return " ".join(output.split())

@@ -65,7 +65,7 @@ def current(path: Path, cluster_id: str) -> Path:
     words = ["plan", "leaders", "--snapshot", str(snapshot(path.with_name("other.json"), cluster_id))]
     result = CliRunner().invoke(kreassign, [*words, "--current-out", str(path)])
     assert result.exit_code == 0, result.output
-    write_plan(path, PLAN, cluster_id=cluster_id)
+    write_plan(path, PLAN, cluster_id)
     return path
 
 
@@ -111,7 +111,7 @@ TABLE = [
 def invoke(line: str, file: Path, address: str) -> Result:
     folder = file.parent if file.suffix == ".json" else file.parent.parent.parent
     plain = folder / "plain.json"
-    write_plan(plain, PLAN)
+    write_plan(plain, PLAN, None)
     names = {
         "file": file,
         "plain": plain,
@@ -146,7 +146,7 @@ def test_what_is_of_this_cluster_is_not_refused(tmp_path: Path, address: str, li
 
 def test_facts_of_another_cluster_than_their_plan_are_refused(tmp_path: Path) -> None:
     with_facts(tmp_path / "plan.json", "elsewhere")
-    write_plan(tmp_path / "other.json", PLAN, cluster_id=HERE)
+    write_plan(tmp_path / "other.json", PLAN, HERE)
     (tmp_path / "other.json").replace(tmp_path / "plan.json")
     result = CliRunner().invoke(kreassign, ["approve", str(tmp_path / "plan.json")])
     assert (result.exit_code, "plan.facts.json: the plan beside it is for cluster twin" in result.stderr) == (2, True)

@@ -210,8 +210,8 @@ def write_files() -> None:
     Path(PATIENT).write_text("default.api.timeout.ms=600000\nretry.backoff.ms=10\n")
     Path("policy.toml").write_text("[care]")
     moved = PartitionAssignment(TopicPartition("t", 0), (3, 1))
-    write_plan(Path("plan.json"), Plan((moved,)))
-    write_plan(Path("dirs.json"), Plan((replace(moved, replicas=(0, 1), log_dirs=("/data/0/d1", "any")),)))
+    write_plan(Path("plan.json"), Plan((moved,)), None)
+    write_plan(Path("dirs.json"), Plan((replace(moved, replicas=(0, 1), log_dirs=("/data/0/d1", "any")),)), None)
 
 
 @pytest.fixture

@@ -78,7 +78,7 @@ def test_an_approved_plan_is_not_replaced_by_another(tmp_path: Path) -> None:
 
 def test_a_revoke_takes_back_approvals_that_cannot_be_read(tmp_path: Path) -> None:
     plan_file = tmp_path / "plan.json"
-    write_plan(plan_file, Plan((PartitionAssignment(TopicPartition("t", 0), (1, 2)),)))
+    write_plan(plan_file, Plan((PartitionAssignment(TopicPartition("t", 0), (1, 2)),)), None)
     for beside in (approval_path(plan_file), request_path(plan_file)):
         beside.write_text("{}")
     assert CliRunner().invoke(kreassign, ["approve", str(plan_file), "--revoke"]).exit_code == 0
@@ -91,7 +91,7 @@ def test_a_fleet_replaces_no_approved_plan(tmp_path: Path) -> None:
     folder = tmp_path / "plans"
     folder.mkdir()
     other = Plan((PartitionAssignment(TopicPartition("t", 0), (1, 2)),))
-    write_plan(folder / "c2.json", other)
+    write_plan(folder / "c2.json", other, None)
     approve_plan(folder / "c2.json", plan_id(other), "ann", "", 1)
     fleet = ["plan", "fleet", "--data", str(tmp_path), "--as-of", "last", "--out-dir", str(folder)]
     assert "c2.json is not replaced: ann approved" in CliRunner().invoke(kreassign, fleet).stderr

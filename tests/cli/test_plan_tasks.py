@@ -202,10 +202,10 @@ def test_repair_of_a_whole_cluster_has_nothing_to_do(cluster: Path) -> None:
 def test_the_lists_of_a_file_are_restored_if_they_can_be(cluster: Path) -> None:
     wanted = Plan((PartitionAssignment(TopicPartition("users", 0), (4, 2)),))
     file = cluster.with_name("before.json")
-    write_plan(file, wanted)
+    write_plan(file, wanted, None)
     assert planned(cluster, "restore", file)[1] == wanted.replicas
     unknown = cluster.with_name("unknown.json")
-    write_plan(unknown, Plan((PartitionAssignment(TopicPartition("gone", 0), (9,)),)))
+    write_plan(unknown, Plan((PartitionAssignment(TopicPartition("gone", 0), (9,)),)), None)
     refused = run(cluster, "restore", unknown)
     assert refused.exit_code == 2
     assert "its topic gone is not here" in refused.stderr
@@ -475,6 +475,10 @@ def test_a_new_topic_goes_to_the_empty_broker_with_its_command(cluster: Path) ->
     assert "new topic clicks: 2 partitions, 4 replicas; nothing that is there moves" in shown.stdout
     assert f"create with: {found['command']}\n" in shown.stdout
     assert list(read_plan_file(out).plan.replicas.values()) == lists
+    assert read_plan_file(out).origin.cluster_id == found["plan"]["cluster_id"] == "c1"
+    write_snapshot(cluster, replace(read_snapshot(cluster), cluster_id="c2"))
+    strange = run(cluster, "import", out)
+    assert (strange.exit_code, "is for cluster c1" in flat(strange.stderr)) == (2, True), strange.stderr
     assert [one.assignments for one in [place_topic(cluster, "clicks", 2, 2, expected="orders").new_topic]] == [
         tuple(lists)
     ]
@@ -584,7 +588,7 @@ def test_whoever_looks_is_told_what_goes_on(
     cluster: Path, monkeypatch: pytest.MonkeyPatch, words: str, said: str
 ) -> None:
     plan_file = cluster.with_name("small.json")
-    write_plan(plan_file, Plan((PartitionAssignment(TopicPartition("orders", 0), (4, 2)),)))
+    write_plan(plan_file, Plan((PartitionAssignment(TopicPartition("orders", 0), (4, 2)),)), None)
     typed = [str(plan_file) if word == "PLAN" else word for word in words.split()]
     seen = Seen()
     monkeypatch.setattr(sys, "stderr", seen)

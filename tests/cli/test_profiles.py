@@ -256,7 +256,7 @@ LOGIN = (
 def test_a_profile_reaches_its_cluster_and_its_secret_is_not_stored(config: Path, tmp_path: Path) -> None:
     secret, plan, state = tmp_path / "secret", tmp_path / "plan.json", tmp_path / "state"
     secret.write_text("s3cret-of-bob\nnot this line\n")
-    write_plan(plan, Plan((PartitionAssignment(TopicPartition("t", 0), (2, 3)),)))
+    write_plan(plan, Plan((PartitionAssignment(TopicPartition("t", 0), (2, 3)),)), None)
     with serving(Twin(cluster({"t": [[0, 1]]}), TwinSettings()), LISTENERS, speed=10.0) as thread:
         host, port = thread.server.addresses(LISTENERS[0].name)[0]
         address = f'[clusters.prod]\nbootstrap-server = "{host}:{port}"\n'

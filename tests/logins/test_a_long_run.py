@@ -27,7 +27,7 @@ def test_a_run_outlives_its_tokens_and_an_issuer_that_is_away(cluster: KafkaClus
         admin.create_topics([NewTopic(TOPIC, assignments=((0,), (0,)))]).raise_if_any()
     load_topic(cluster.bootstrap_servers, TOPIC, {0: 15_000_000, 1: 15_000_000})
     moves = tuple(PartitionAssignment(TopicPartition(TOPIC, number), (1,)) for number in range(2))
-    write_plan(tmp_path / "plan.json", Plan(moves))
+    write_plan(tmp_path / "plan.json", Plan(moves), None)
     assert cluster.issuer is not None
     issuer, tokens = cluster.issuer, []
 

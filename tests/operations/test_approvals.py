@@ -28,7 +28,7 @@ ONE, OTHER = (Plan((PartitionAssignment(tp(0), target),)) for target in ((2, 1),
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    write_plan(tmp_path / "plan.json", ONE)
+    write_plan(tmp_path / "plan.json", ONE, None)
     return tmp_path / "plan.json"
 
 
@@ -41,7 +41,7 @@ def test_a_plan_that_was_approved_may_run_until_it_is_changed_or_revoked(path: P
     path.write_text(format_plan(OTHER))
     with pytest.raises(InputError, match=rf"Ada approved plan {plan_id(ONE)}, and by now it is {plan_id(OTHER)}"):
         require_approval(path, read_plan_file(path))
-    write_plan(path, ONE)
+    write_plan(path, ONE, None)
     assert require_approval(path, read_plan_file(path)) == given
     revoke(path)
     with pytest.raises(InputError, match="nobody has approved"):
@@ -51,7 +51,7 @@ def test_a_plan_that_was_approved_may_run_until_it_is_changed_or_revoked(path: P
 
 
 def test_what_somebody_did_not_look_at_is_not_approved(path: Path) -> None:
-    write_plan(path, OTHER)
+    write_plan(path, OTHER, None)
     with pytest.raises(InputError, match="look again"):
         approve(path, plan_id(ONE), "Ada", "", 1_000)
     assert approval_of(path) is None

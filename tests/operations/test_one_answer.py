@@ -49,7 +49,7 @@ class Asked:
 @contextmanager
 def asking(folder: Path, twin: Twin, plan: Plan) -> Iterator[Asked]:
     (folder / "plans").mkdir()
-    write_plan(folder / "plans" / "plan.json", plan)
+    write_plan(folder / "plans" / "plan.json", plan, None)
     with served(twin) as address, kreassign.connect(address) as client:
         settings = WebSettings(folder, plans=folder / "plans", reach=Reach(address), measure_for_s=0.0)
         yield Asked(client, Served(settings), folder)

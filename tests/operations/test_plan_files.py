@@ -14,7 +14,7 @@ from kreassign.operations.verify import read_placement
 
 def test_a_plan_that_was_written_is_read_back(tmp_path: Path) -> None:
     plan = Plan((PartitionAssignment(TopicPartition("t", 0), (2, 1)),))
-    write_plan(tmp_path / "plan.json", plan)
+    write_plan(tmp_path / "plan.json", plan, None)
     assert read_plan_file(tmp_path / "plan.json").plan == plan
     assert [path.name for path in tmp_path.iterdir()] == ["plan.json"]
 
@@ -47,14 +47,14 @@ def test_facts_are_kept_beside_the_plan_and_read_with_it(tmp_path: Path) -> None
 
 
 def test_a_plan_without_facts_expects_nothing(tmp_path: Path) -> None:
-    write_plan(tmp_path / "plan", PLAN)
+    write_plan(tmp_path / "plan", PLAN, None)
     assert read_plan_file(tmp_path / "plan") == PlanFile(PLAN)
 
 
 def test_a_new_plan_leaves_no_facts_of_the_old_one(tmp_path: Path) -> None:
     other = Plan((PartitionAssignment(TopicPartition("t", 1), (2, 1)),))
     write_plan(tmp_path / "plan.json", PLAN, FACTS)
-    write_plan(tmp_path / "plan.json", other)
+    write_plan(tmp_path / "plan.json", other, None)
     assert read_plan_file(tmp_path / "plan.json") == PlanFile(other)
 
 
@@ -67,7 +67,7 @@ def test_facts_of_another_plan_are_refused(tmp_path: Path) -> None:
 
 
 def test_damaged_facts_are_refused_with_the_name_of_their_file(tmp_path: Path) -> None:
-    write_plan(tmp_path / "plan.json", PLAN)
+    write_plan(tmp_path / "plan.json", PLAN, None)
     (tmp_path / "plan.facts.json").write_text("{}")
     with pytest.raises(MalformedPlan) as refused:
         read_plan_file(tmp_path / "plan.json")

@@ -57,7 +57,7 @@ def test_an_edited_plan_is_reported_without_its_former_figures(tmp_path: Path) -
 
 
 def test_a_plan_without_facts_has_no_page_and_a_clear_error(tmp_path: Path) -> None:
-    write_plan(tmp_path / "plan.json", Plan((PartitionAssignment(TopicPartition("a", 0), (1,)),)))
+    write_plan(tmp_path / "plan.json", Plan((PartitionAssignment(TopicPartition("a", 0), (1,)),)), None)
     code, said = invoke("report", "--plan", tmp_path / "plan.json", "--out", tmp_path / "plan.html")
     assert code == 2
     assert "plan.json has no facts file (plan.facts.json) beside it" in said

@@ -125,13 +125,13 @@ def test_a_changed_plan_or_cluster_needs_new_approvals(team: Team) -> None:
     name = TopicPartition("t", 0)
     team.rig.client.alter_partition_reassignments({name: (1, 0)}).raise_if_any()
     team.rig.transport.sleep(60)
-    write_plan(team.plan, read_plan_file(team.plan).plan)  # without facts, which would refuse it before
+    write_plan(team.plan, read_plan_file(team.plan).plan, None)  # without facts, which would refuse it before
     assert "the cluster has changed since it was proposed: t-0 had replicas [0, 1], and has [1, 0]" in team.refusal()
     team.rig.client.alter_partition_reassignments({name: (0, 1)}).raise_if_any()
     team.rig.transport.sleep(60)
     edited = Plan((PartitionAssignment(name, (1, 3)),))
     with pytest.raises(InputError, match=r"plan\.json is not replaced: another plan is proposed there"):
-        write_plan(team.plan, edited)
+        write_plan(team.plan, edited, None)
     team.plan.write_text(format_plan(edited))
     assert "the plan was changed since it was proposed: t-0 was to have" in team.refusal()
 
@@ -188,7 +188,7 @@ def test_what_no_key_signs_is_refused(team: Team) -> None:
     with pytest.raises(InputError, match=r"ssh-keygen did not sign with .*nobody"):
         team.propose("nobody")
     assert not request_path(team.plan).exists()
-    write_plan(team.plan, read_plan_file(team.plan).plan)
+    write_plan(team.plan, read_plan_file(team.plan).plan, None)
     with pytest.raises(InputError, match=r"plan\.json has no facts file"):
         team.propose()
 

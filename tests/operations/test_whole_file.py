@@ -42,12 +42,12 @@ def test_no_link_of_others_is_followed(tmp_path: Path, monkeypatch: pytest.Monke
     victim.write_text("precious", encoding="ascii")
     for name in (path, approval_path(path)):
         name.with_name(f".{name.name}.{os.getpid()}.unfinished").symlink_to(victim)
-    write_plan(path, PLAN)
+    write_plan(path, PLAN, None)
     approve(path, plan_id(read_plan_file(path).plan), "ann", "", 1)
     monkeypatch.setattr(secrets, "token_hex", lambda count: "0" * 2 * count)
     path.with_name(f".{path.name}.{'0' * 16}.unfinished").symlink_to(victim)
     with pytest.raises(FileExistsError):
-        write_plan(path, PLAN)
+        write_plan(path, PLAN, None)
     assert victim.read_text(encoding="ascii") == "precious"
 
 

@@ -42,7 +42,7 @@ def test_another_host_resumes_by_a_topic_that_lost_its_leader(
     loaded(kafka, topic_name, [(0, 1)], HELD)
     plan = one / "plan.json"
     moves = {topic_name: (2, 1), journals: (3, 2)}
-    write_plan(plan, Plan(tuple(PartitionAssignment(TopicPartition(name, 0), to) for name, to in moves.items())))
+    write_plan(plan, Plan(tuple(PartitionAssignment(TopicPartition(name, 0), to) for name, to in moves.items())), None)
     with client_of(kafka) as client:
         client.create_topics([NewTopic(journals, assignments=((1, 3),))]).raise_if_any()
         refused = invoke(kafka, "run", "--yes", plan, "--measure-for", 0, "--state-dir", one / "state", *there)

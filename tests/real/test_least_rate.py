@@ -62,7 +62,7 @@ def plan_of(folder: Path, topic: str) -> Path:
         for number, replicas in enumerate(after)
     ]
     path = folder / "plan.json"
-    write_plan(path, Plan(tuple(moves)))
+    write_plan(path, Plan(tuple(moves)), None)
     return path
 
 

@@ -81,7 +81,9 @@ def alice(kafka_secure: KafkaCluster, topic_name: str, tmp_path: Path) -> Iterat
     properties = kafka_secure.client_properties(Listener.SASL_SSL, user="alice", mechanism="SCRAM-SHA-512")
     (tmp_path / "alice.properties").write_text(render(properties | {"default.api.timeout.ms": "600000"}))
     found = Alice(kafka_secure, tmp_path, topic_name)
-    write_plan(found.plan, Plan(tuple(PartitionAssignment(TopicPartition(topic_name, one), (1,)) for one in (0, 1))))
+    write_plan(
+        found.plan, Plan(tuple(PartitionAssignment(TopicPartition(topic_name, one), (1,)) for one in (0, 1))), None
+    )
     yield found
     kafka_secure.withdraw("alice")
 
@@ -144,7 +146,7 @@ LOOKS_AT: dict[str, tuple[tuple[object, ...], dict[Permission, str]]] = {
 def stays(alice: Alice) -> Path:
     """A plan of what is so already."""
     path = alice.folder / STAYS
-    write_plan(path, Plan(tuple(PartitionAssignment(TopicPartition(alice.topic, one), (0,)) for one in (0, 1))))
+    write_plan(path, Plan(tuple(PartitionAssignment(TopicPartition(alice.topic, one), (0,)) for one in (0, 1))), None)
     return path
 
 

@@ -70,7 +70,9 @@ def test_a_planted_password_is_found_nowhere(kafka_secure: KafkaCluster, topic_n
         (folder / "plans").mkdir(parents=True)
         story = Story(folder, kafka_secure)
         plan = folder / "plans" / "plan.json"
-        write_plan(plan, Plan(tuple(PartitionAssignment(TopicPartition(topic_name, one), (1,)) for one in (0, 1))))
+        write_plan(
+            plan, Plan(tuple(PartitionAssignment(TopicPartition(topic_name, one), (1,)) for one in (0, 1))), None
+        )
         quick = ("--measure-for", 0)
         assert story.give("snapshot", *quick, "--out", "snapshot.json.gz") == 0
         assert story.give("collect", "--data", "data", "--rounds", 1) == 0

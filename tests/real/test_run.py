@@ -54,7 +54,7 @@ def loaded(cluster: KafkaCluster, topic: str, replicas: Sequence[Sequence[int]],
 def plan_file(folder: Path, topic: str, targets: Mapping[int, tuple[int, ...]]) -> Path:
     path = folder / "plan.json"
     moves = (PartitionAssignment(TopicPartition(topic, number), target) for number, target in targets.items())
-    write_plan(path, Plan(tuple(moves)))
+    write_plan(path, Plan(tuple(moves)), None)
     return path
 
 

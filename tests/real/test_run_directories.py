@@ -44,7 +44,7 @@ def test_broker_and_directory_copies_are_throttled_and_undone(
     rows = ((2, 1), (there, "any")), ((0, 1), (here, "any")), ((3, 1), ("any", both))
     plan = tmp_path / "plan.json"
     named = (PartitionAssignment(TopicPartition(topic_name, number), *row) for number, row in enumerate(rows))
-    write_plan(plan, Plan(tuple(named)))
+    write_plan(plan, Plan(tuple(named)), None)
 
     found = run_to_the_end(kafka, tmp_path, plan, "--throttle", "2MB/s")
 

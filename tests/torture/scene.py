@@ -297,7 +297,7 @@ class Scene:
 
     def _written(self, name: str, targets: Mapping[TopicPartition, tuple[int, ...]]) -> Path:
         path = self.folder / name
-        write_plan(path, Plan(tuple(PartitionAssignment(*pair) for pair in targets.items())))
+        write_plan(path, Plan(tuple(PartitionAssignment(*pair) for pair in targets.items())), None)
         return path
 
 

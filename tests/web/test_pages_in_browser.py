@@ -173,7 +173,7 @@ def test_the_focus_stays_where_control_is_unlocked_and_locked(place: Place, open
 
 def test_a_preview_gets_the_focus_and_its_button_is_near(place: Place, open_page: OpenPage) -> None:
     plan = place.plans / "own.json"
-    write_plan(plan, Plan((PartitionAssignment(TopicPartition("t", 0), (2, 1)),)))
+    write_plan(plan, Plan((PartitionAssignment(TopicPartition("t", 0), (2, 1)),)), None)
     approve(plan, plan_id(read_plan_file(plan).plan), "Ada", "", 1)
     try:
         page = open_page(f"http://{place.site.host}/plans/own.json", hosts=(place.site.host,)).page

@@ -116,12 +116,12 @@ def savings_text(savings: plan_tasks.Savings, what: str) -> str:
 
 def _show(found: plan_tasks.NewPlacement, options: PlanOptions, loads: LoadBasis) -> None:
     if options.out:
-        write_plan(options.out, found.plan)
+        write_plan(options.out, found.plan, found.cluster_id)
     if options.output_format == "json":
         print_json(_document(found, loads))
         return
     if not options.out:
-        print_verbatim(format_plan(found.plan))
+        print_verbatim(format_plan(found.plan, found.cluster_id))
     terminal = console(stderr=options.out is None)
     _summary(terminal, found, loads, options.max_load_age_s, is_wide=options.is_wide)
     # Print it unwrapped at any terminal width, for copying.
@@ -168,7 +168,7 @@ def _document(found: plan_tasks.NewPlacement, loads: LoadBasis) -> dict[str, Any
         "remaining": [str(miss) for miss in found.evaluation.misses()],
         "command": found.command,
         "loads": load_fields(loads),
-        "plan": json.loads(format_plan(found.plan)),
+        "plan": json.loads(format_plan(found.plan, found.cluster_id)),
     }  # fmt: skip
 
 

@@ -93,18 +93,18 @@ def facts_path(path: Path) -> Path:
     return path.with_name(path.name.removesuffix(".json") + FACTS_SUFFIX)
 
 
-def write_plan(path: Path, plan: Plan, facts: PlanFacts | None = None, cluster_id: str | None = None) -> None:
+def write_plan(path: Path, plan: Plan, facts: PlanFacts | str | None) -> None:
     """Write a plan, and the facts beside it; a file that is there is replaced as a whole or not at all.
 
-    Without facts, a facts file of an earlier plan is removed: it would speak of another one. The plan names its
-    cluster, that of the facts or this one. Raises InputError where approvals are of another plan.
+    Where there are no facts, `facts` is the id of the cluster that the plan is for, None if unknown; a facts file of an
+    earlier plan is removed: it would speak of another one. Raises InputError where approvals are of another plan.
     """
     keep_approved(path, plan)
     beside = facts_path(path)
     beside.unlink(missing_ok=True)
-    cluster_id = cluster_id if facts is None else facts.cluster_id
+    cluster_id = facts.cluster_id if isinstance(facts, PlanFacts) else facts
     replace_file(path, f"{format_plan(plan, cluster_id)}\n".encode())
-    if facts is not None:
+    if isinstance(facts, PlanFacts):
         replace_file(beside, f"{format_facts(facts)}\n".encode())
 
 

@@ -452,6 +452,7 @@ class NewPlacement:
     """Placement of new partitions: `lists` of broker ids, preferred leader first, for numbers from `first` on.
 
     `present` are the lists of the topic's other partitions. `evaluation` has every broker before and after.
+    `cluster_id` is the id of the cluster that they are for.
     """
 
     topic: str
@@ -461,6 +462,7 @@ class NewPlacement:
     load: ExpectedLoad
     evaluation: Evaluation
     savings: Savings
+    cluster_id: str
 
     @property
     def plan(self) -> Plan:
@@ -536,7 +538,7 @@ def place_topic(
     Raises InputError, Infeasible.
     """
     problem, posed = pose_topic(inputs, policy, topic, partitions, replication_factor, expected)
-    return _placement(problem, posed, topic, 0)
+    return _placement(inputs, problem, posed, topic, 0)
 
 
 def pose_partitions(inputs: Inputs, topic: str, total: int) -> tuple[Problem, Problem]:
@@ -552,7 +554,7 @@ def place_partitions(inputs: Inputs, topic: str, total: int) -> NewPlacement:
     """
     problem, posed = pose_partitions(inputs, topic, total)
     number = problem.partitions.topic_names.index(topic)
-    return _placement(problem, posed, topic, int((problem.partitions.topics == number).sum()))
+    return _placement(inputs, problem, posed, topic, int((problem.partitions.topics == number).sum()))
 
 
 def savings_of_leaders(outcome: Outcome) -> Savings:
@@ -569,7 +571,7 @@ def _preferred(policy: PlanPolicy, topic: str) -> dict[str, tuple[str, ...]]:
     return {topic: found[0]} if found else {}
 
 
-def _placement(problem: Problem, posed: Problem, topic: str, first: int) -> NewPlacement:
+def _placement(inputs: Inputs, problem: Problem, posed: Problem, topic: str, first: int) -> NewPlacement:
     found = solve(posed).assignment
     evaluation = evaluate(posed, found)
     if evaluation.violations:
@@ -593,6 +595,7 @@ def _placement(problem: Problem, posed: Problem, topic: str, first: int) -> NewP
         ),
         _without_nowhere(evaluation, evaluate(problem, Assignment.current(problem.partitions))),
         Savings(_copied(problem), _copied(with_new_partitions(posed, found, problem))),
+        inputs.cluster_id,
     )
 
 

@@ -89,7 +89,7 @@ def test_at_a_terminal_the_run_is_shown_and_begins_only_if_somebody_agrees(termi
 
 def test_a_falling_factor_is_told_before_all_else_and_needs_consent(terminal: Terminal) -> None:
     """By the run's question and its dry run, and by those of the rollback that raises it again."""
-    write_plan(terminal.plan, Plan((PartitionAssignment(TopicPartition("t", 0), (1,)),)))
+    write_plan(terminal.plan, Plan((PartitionAssignment(TopicPartition("t", 0), (1,)),)), None)
     falls, rises = (
         f"replication factor of 1 partition {how}: t-0" for how in ("falls from 2 to 1", "rises from 1 to 2")
     )
@@ -163,7 +163,7 @@ def test_what_others_are_moving_already_is_counted_before_anything_begins(tmp_pa
     other = TopicPartition("t", 1)
     with serving(Twin(cluster({"t": [[0, 1], [1, 0]]}), TwinSettings())) as server:
         terminal = Terminal(server.bootstrap_servers, tmp_path)
-        write_plan(terminal.plan, Plan((PartitionAssignment(TopicPartition("t", 0), (1, 0)),)))
+        write_plan(terminal.plan, Plan((PartitionAssignment(TopicPartition("t", 0), (1, 0)),)), None)
         server.do(lambda twin: twin.stop(2))
         with connect(terminal.bootstrap) as client:
             # Nobody copies to a broker that is down, so it is there for as long as the test takes.

@@ -47,7 +47,7 @@ def single_copy() -> ClusterSnapshot:
 
 def rehearse(folder: Path, found: ClusterSnapshot, *options: str, to: tuple[int, ...] = (2, 1)) -> Result:
     write_snapshot(folder / "snapshot.json", found)
-    write_plan(folder / "plan.json", Plan((PartitionAssignment(TopicPartition("t", 0), to),)))
+    write_plan(folder / "plan.json", Plan((PartitionAssignment(TopicPartition("t", 0), to),)), None)
     files = [str(folder / "plan.json"), "--snapshot", str(folder / "snapshot.json")]
     return CliRunner().invoke(kreassign, ["rehearse", *files, *options])
 

@@ -160,7 +160,7 @@ def test_a_rollback_can_be_in_steps_where_the_run_was_not(terminal: Terminal) ->
 
 def test_refused_producers_are_told_with_consent_and_before_a_rollback(tmp_path: Path) -> None:
     twin = Twin(cluster({"t": [[0], [1]]}), TwinSettings())
-    write_plan(tmp_path / "plan.json", Plan((PartitionAssignment(tp(0), (2,)), PartitionAssignment(tp(1), (0,)))))
+    write_plan(tmp_path / "plan.json", Plan((PartitionAssignment(tp(0), (2,)), PartitionAssignment(tp(1), (0,)))), None)
     with serving(twin) as thread:
         terminal = Terminal(thread.bootstrap_servers, tmp_path)
         with connect(terminal.bootstrap) as client:

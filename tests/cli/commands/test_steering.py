@@ -86,7 +86,7 @@ def serving_terminal(folder: Path, settings: TwinSettings | None = None) -> Iter
     with serving(twin) as thread:
         found = Terminal(thread.bootstrap_servers, folder)
         assignments = (PartitionAssignment(TopicPartition("t", number), (3, 2)) for number in range(2))
-        write_plan(found.plan, Plan(tuple(assignments)))
+        write_plan(found.plan, Plan(tuple(assignments)), None)
         yield found
 
 
@@ -200,7 +200,7 @@ def test_pause_drain_says_that_the_run_died_with_moves_in_flight(terminal: Termi
 
 
 def test_pause_tells_what_copies_within_a_broker_have_left(terminal: Terminal) -> None:
-    write_plan(terminal.plan, Plan((PartitionAssignment(TopicPartition("t", 0), (0, 1), ("/data/0/d1", "any")),)))
+    write_plan(terminal.plan, Plan((PartitionAssignment(TopicPartition("t", 0), (0, 1), ("/data/0/d1", "any")),)), None)
     process = terminal.start_run()
     try:
         terminal.wait_for_a_move()

@@ -45,7 +45,7 @@ def kinds(found: dict[str, Any]) -> list[str]:
 
 def test_verify_says_in_one_sentence_that_a_plan_is_for_another_cluster(terminal: Terminal) -> None:
     strange = Plan(tuple(PartitionAssignment(TopicPartition(f"x{number}", 0), (3, 2)) for number in range(200)))
-    write_plan(terminal.plan, strange)
+    write_plan(terminal.plan, strange, None)
     result = terminal.ask_cluster("verify", terminal.plan)
     assert result.exit_code == 1
     assert result.stdout.startswith("the plan: none of its 200 topics is here (cluster id ")
@@ -155,7 +155,7 @@ def test_a_rate_of_a_run_that_is_there_again_after_its_end_is_found(terminal: Te
 
 def test_a_copy_that_has_left_the_directory_of_its_run_is_told(terminal: Terminal) -> None:
     assignment = PartitionAssignment(TopicPartition("t", 0), (3, 1), ("/data/3/d1", "any"))
-    write_plan(terminal.plan, Plan((assignment,)))
+    write_plan(terminal.plan, Plan((assignment,)), None)
     ended = terminal.ask_cluster(
         "run", "--yes", terminal.plan, "--measure-for", 0, "--poll-interval", 0.1, "--format", "json"
     )

@@ -78,7 +78,7 @@ def test_the_command_serves_until_it_is_ended_and_says_where(tmp_path: Path) -> 
 @pytest.mark.thorough
 def test_a_run_that_needs_approval_is_refused_before_the_cluster_is_asked(tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
-    write_plan(plan, Plan((PartitionAssignment(tp(0), (2, 1)),)))
+    write_plan(plan, Plan((PartitionAssignment(tp(0), (2, 1)),)), None)
 
     def run(*words: str) -> Result:
         return CliRunner().invoke(kreassign, list(words))

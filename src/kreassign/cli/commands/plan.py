@@ -64,7 +64,7 @@ def finish(
         if options.out:
             write_plan(options.out, outcome.plan, outcome.facts)
         if options.current_out:
-            write_plan(options.current_out, outcome.current, cluster_id=outcome.facts.cluster_id)
+            write_plan(options.current_out, outcome.current, outcome.facts.cluster_id)
     show_plan(
         outcome,
         options.out,
