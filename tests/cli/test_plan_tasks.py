@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kreassign.cli.main import kreassign
+from kreassign.errors import InputError
 from kreassign.executor.events import PlannedMove, RunStarted
 from kreassign.executor.journal import Journal
 from kreassign.model import Broker, TopicPartition
@@ -22,7 +23,7 @@ from kreassign.model.throttle import NO_THROTTLE
 from kreassign.operations.api import place_partitions, place_topic, plan
 from kreassign.operations.plan import PlanRequest, SearchPlace
 from kreassign.operations.plan_files import read_plan_file, write_plan
-from kreassign.operations.plan_tasks import DrainBrokers
+from kreassign.operations.plan_tasks import DrainBrokers, ReplaceBrokers
 from kreassign.operations.snapshot_files import read_snapshot, write_snapshot
 from tests.approved import DAYS, approve
 
@@ -496,6 +497,8 @@ def test_kafka_gets_the_present_lists_with_new_partitions(cluster: Path) -> None
 
 @pytest.mark.parametrize(("words", "told"), [
     (("new-topic", "orders", "--partitions", "1", "--replication-factor", "1"), "topic orders is there already"),
+    (("new-topic", "a.b", "--partitions", "1", "--replication-factor", "1"), "topic a.b collides with topic a_b"),
+    (("new-topic", "a_b", "--partitions", "1", "--replication-factor", "1"), "topic a_b is there already"),
     (("new-topic", "a b", "--partitions", "1", "--replication-factor", "1"), "cannot be a topic"),
     (("new-topic", "a", "--partitions", "1", "--replication-factor", "9"), "needs 9 brokers"),
     (("new-topic", "a", "--partitions", "1", "--replication-factor", "1", "--like", "b"), "there is no topic 'b'"),
@@ -509,8 +512,31 @@ def test_kafka_gets_the_present_lists_with_new_partitions(cluster: Path) -> None
     (("partitions", "nope", "4"), "there is no topic 'nope'"),
 ])  # fmt: skip
 def test_partitions_that_cannot_be_placed_are_refused_by_name(cluster: Path, words: tuple[str, ...], told: str) -> None:
+    found = read_snapshot(cluster)
+    write_snapshot(cluster, replace(found, topics=(*found.topics, SnapshotTopic("a_b", (partition(1),)))))
     refused = run(cluster, *words)
     assert (refused.exit_code, told in refused.stderr) == (2, True), refused.stderr
+
+
+@pytest.mark.parametrize("words", [
+    ("add-brokers", "4,4"),
+    ("drain-brokers", "1,2,1"),
+    ("drain-brokers", "1,1", "--replace-with", "3,4"),
+    ("drain-brokers", "1,2", "--replace-with", "4,4"),
+    ("demote", "2, 02"),
+    ("rebalance", "--exclude-brokers", "2,2"),
+    ("what-if", "--remove-brokers", "2,2"),
+])  # fmt: skip
+def test_a_broker_that_is_given_twice_is_refused(cluster: Path, words: tuple[str, ...]) -> None:
+    """Of two successors of one broker, only the last would count."""
+    refused = run(cluster, *words)
+    assert refused.exit_code == 2
+    assert re.search(r"broker \d is given twice; name each broker once", flat(refused.stderr)), refused.stderr
+
+
+def test_a_replacement_names_each_broker_once(cluster: Path) -> None:
+    with pytest.raises(InputError, match="broker 1 is given twice"):
+        plan(cluster, ReplaceBrokers((1, 1), (3, 4)))
 
 
 def test_what_changing_leaders_saves_a_rebalance_is_told_if_asked(cluster: Path) -> None:

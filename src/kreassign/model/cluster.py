@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -22,6 +23,11 @@ _TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 def is_topic_name(text: str) -> bool:
     """True if Kafka lets a topic have this name."""
     return _TOPIC_NAME.fullmatch(text) is not None and text not in {".", ".."}
+
+
+def unified_name(topic: str) -> str:
+    """The name in metrics, with dots as underscores: two topics must not differ in that alone."""
+    return topic.replace(".", "_")
 
 
 class TopicPartition(NamedTuple):
@@ -119,6 +125,12 @@ class Topic:
         theirs = {one.topic_partition: one for one in other.partitions}
         joined = tuple(one.joined_with(theirs.get(one.topic_partition, one)) for one in self.partitions)
         return self if joined == self.partitions else replace(self, partitions=joined)
+
+
+def first_twice(ids: Iterable[int]) -> int | None:
+    """The first id that is given again; None if each is given once."""
+    counts = Counter(ids)
+    return next((one for one, count in counts.items() if count > 1), None)
 
 
 def listed_ids(brokers: Iterable[int]) -> str:

@@ -15,7 +15,7 @@ from typing import ClassVar, Protocol
 
 from kreassign.errors import Drifted, IllegalPlan, Infeasible, InputError, InvariantBroken
 from kreassign.model import TopicPartition
-from kreassign.model.cluster import is_topic_name, listed_ids, named_brokers
+from kreassign.model.cluster import first_twice, is_topic_name, listed_ids, named_brokers, unified_name
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.plan_facts import NOT_SAID, UNKNOWN_ORIGIN, PlanOrigin
 from kreassign.model.requests import NewPartitions, NewTopic
@@ -171,6 +171,8 @@ class ReplaceBrokers:
         """Put the successors' ids in place of the brokers'. Raises InputError unless each broker has a successor."""
         if len(self.successors) != len(self.brokers):
             raise InputError("each broker to replace needs one successor")
+        if (twice := first_twice(self.brokers)) is not None:
+            raise InputError(f"broker {twice} is given twice; name each broker once")
         return Posed(*tasks.replace_brokers(inputs.problem, dict(zip(self.brokers, self.successors, strict=True))))
 
 
@@ -508,6 +510,9 @@ def pose_topic(
         raise InputError(
             f"{topic[:80]!r} cannot be a topic: names have letters, digits, dots, underscores and dashes, 249 at most"
         )
+    for other in inputs.problem.partitions.topic_names:
+        if other != topic and unified_name(other) == unified_name(topic):
+            raise InputError(f"topic {topic} collides with topic {other}: in names of metrics, a dot is an underscore")
     check_new_partitions(topic, partitions, extra_records=1)
     problem, _ = plan_around(inputs.problem)
     if isinstance(expected, str):

@@ -21,6 +21,7 @@ from kreassign.cli.output import format_option, markdown_format_option, warn
 from kreassign.cli.profiles import was_typed
 from kreassign.errors import DataError, InputError
 from kreassign.model import TopicPartition
+from kreassign.model.cluster import first_twice
 from kreassign.model.load import AsOf, SparkOptions, spark_log
 from kreassign.model.plan_facts import RackPrices, joined_prices, parse_price, refuse_other_cluster
 from kreassign.model.text import MOST_REPLICAS, parse_whole, shortened
@@ -247,12 +248,15 @@ def _parsed(path: Path, parse: Callable[[str], Content]) -> Content:
 
 
 def parse_brokers(_: click.Context, __: click.Parameter, text: str | None) -> tuple[int, ...]:
-    """Broker ids, as in `7,8`. For `click.option(callback=…)`."""
+    """Broker ids, as in `7,8`, each once. For `click.option(callback=…)`."""
     try:
-        return tuple(parse_whole(part.strip()) for part in text.split(",")) if text else ()
+        found = tuple(parse_whole(part.strip()) for part in text.split(",")) if text else ()
     except ValueError:
         said = f"{shortened(str(text))!r} is not a list of broker ids; write for example 7,8"
         raise click.BadParameter(said) from None
+    if (twice := first_twice(found)) is not None:
+        raise click.BadParameter(f"broker {twice} is given twice; name each broker once")
+    return found
 
 
 goals_file_option = click.option(

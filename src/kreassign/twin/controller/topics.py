@@ -16,6 +16,7 @@ from uuid import UUID
 
 from kreassign.errors import Infeasible
 from kreassign.model import ConfigResource, TopicPartition, error_codes
+from kreassign.model.cluster import unified_name
 from kreassign.model.striped import UsableBroker, place
 from kreassign.model.topic_changes import unfit_assignment, unfit_count
 from kreassign.twin import metadata
@@ -54,11 +55,6 @@ def check_topic_name(name: str) -> Outcome:
     else:
         return DONE
     return Outcome(error_codes.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {reason}")
-
-
-def unified_name(name: str) -> str:
-    """The name in metrics, with dots as underscores: two topics must not differ in that alone."""
-    return name.replace(".", "_")
 
 
 # Placement of new partitions: validation of given lists, and the striped placer for the rest.
