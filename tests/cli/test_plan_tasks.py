@@ -539,6 +539,45 @@ def test_a_replacement_names_each_broker_once(cluster: Path) -> None:
         plan(cluster, ReplaceBrokers((1, 1), (3, 4)))
 
 
+TO_COME = """
+[broker-sets.payments]
+brokers = [1, 2]
+topics = ["payments-.*"]
+[leader-racks]
+"clicks-.*" = ["b"]
+[consumer-racks."views-.*"]
+a = 1.0
+"""
+
+
+def test_the_first_topic_of_a_pattern_is_placed_by_it(cluster: Path) -> None:
+    goals = cluster.with_name("goals.toml")
+    goals.write_text(TO_COME)
+    words = ("--partitions", "4", "--replication-factor", "2", "--goals-file", goals)
+    of_tenant = said(cluster, "new-topic", "payments-a", *words)["plan"]["partitions"]
+    assert {broker for one in of_tenant for broker in one["replicas"]} <= {1, 2}
+    of_rack = said(cluster, "new-topic", "clicks-a", *words)["plan"]["partitions"]
+    assert {one["replicas"][0] for one in of_rack} <= {1, 3}
+
+
+def test_a_pattern_without_a_topic_is_told_and_refuses_no_plan(cluster: Path) -> None:
+    goals = cluster.with_name("goals.toml")
+    goals.write_text(TO_COME)
+    remaining = said(cluster, "rebalance", "--goals-file", goals)["remaining"]
+    for key, pattern in (("broker-sets", "payments"), ("leader-racks", "clicks"), ("consumer-racks", "views")):
+        assert any(f"goals.toml: {key}: no topic matches '{pattern}-.*'" in one for one in remaining), remaining
+
+
+@pytest.mark.parametrize("content", [
+    '[leader-racks]\n"clicks-.*" = ["z"]', '[consumer-racks."clicks-.*"]\nz = 1.0'
+])  # fmt: skip
+def test_a_rack_that_is_not_there_is_refused_for_topics_to_come(cluster: Path, content: str) -> None:
+    goals = cluster.with_name("goals.toml")
+    goals.write_text(content)
+    refused = run(cluster, "rebalance", "--goals-file", goals)
+    assert (refused.exit_code, "-racks: there is no rack 'z'" in flat(refused.stderr)) == (2, True), refused.stderr
+
+
 def test_what_changing_leaders_saves_a_rebalance_is_told_if_asked(cluster: Path) -> None:
     (line,) = said(cluster, "leaders", "--goal", "leaders=0", "--savings")["explained"]
     assert line.startswith("a rebalance copies ")

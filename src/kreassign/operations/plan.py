@@ -254,7 +254,7 @@ def _origin(inputs: Inputs, task: str, request: PlanRequest, left: tuple[str, ..
         inputs.cluster_id,
         inputs.snapshot_id,
         request.rate_bytes_per_s,
-        left,
+        (*left, *inputs.unmatched),
         inputs.topic_ids,
         inputs.loads,
         inputs.rack_prices,

@@ -7,8 +7,9 @@ load.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 
 from kreassign.admin import AdminClient
@@ -33,7 +34,15 @@ from kreassign.pipeline.tables.snapshot_columns import SnapshotColumns, columns_
 from kreassign.planner import BrokerFacts, LogDirFacts, Problem
 from kreassign.planner.goals import DISK
 from kreassign.planner.problem.build import problem_from
-from kreassign.planner.problem.policy import CORES, PlanPolicy, with_coordinated, with_policy
+from kreassign.planner.problem.policy import (
+    CORES,
+    PlanPolicy,
+    compiled_pattern,
+    matching,
+    refuse_unknown_racks,
+    with_coordinated,
+    with_policy,
+)
 
 MOST_CORES = 10_000
 NO_POLICY = PlanPolicy()
@@ -48,7 +57,8 @@ class Inputs:
     `loads` is the basis of the rates in the problem, which has priors in place of doubtful ones. `topic_ids` is by
     name, without topics of unknown id. `rack_prices` are those of the policy. `limits` has the origin of the brokers'
     limits, and `unknown_goals` the goals of the policy that were left out because no load is known for them. `min_isr`
-    is min.insync.replicas by topic, without those of which it is not known.
+    is min.insync.replicas by topic, without those of which it is not known. `unmatched` has a sentence for each pattern
+    of the policy that no topic matches, yet or any more.
     """
 
     problem: Problem
@@ -61,6 +71,7 @@ class Inputs:
     limits: tuple[GoalLimit, ...] = ()
     unknown_goals: tuple[str, ...] = ()
     min_isr: Mapping[str, int] = field(default_factory=dict)
+    unmatched: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +136,13 @@ def posed_inputs(
             "a limit for cpu needs what brokers measured of theirs, and none did: import cpu_share and run `kreassign "
             "load` (guide where-the-measures-come-from), or leave cpu out of [capacity] and [broker-capacity]"
         )
-    problem = with_policy(with_coordinated(problem, policy.coordinated, topic_ids), policy)
+    present, unmatched = without_absent(policy, problem.partitions.topic_names)
+    problem = with_policy(with_coordinated(problem, policy.coordinated, topic_ids), present)
+    for key, by_pattern in (("leader-racks", policy.leader_racks), ("consumer-racks", policy.consumer_racks)):
+        try:  # also those of topics to come
+            refuse_unknown_racks(problem, chain.from_iterable(by_pattern.values()))
+        except InputError as error:
+            raise InputError(f"{_place(policy, key)}: {error}") from error
     if whence.is_cpu_measured:
         problem = replace(problem, cpu_unit=CORES if policy.cores_of(problem.brokers.ids.tolist()) else PART_OF_CPU)
     known = {band.goal.name for band in problem.bands}
@@ -139,7 +156,38 @@ def posed_inputs(
         policy.rack_prices,
         tuple(_limits(problem, policy)),
         tuple(band.goal.name for band in policy.bands if band.goal.name not in known),
+        unmatched=unmatched,
     )
+
+
+def _place(policy: PlanPolicy, key: str) -> str:
+    """The key, with the goals file that has it."""
+    return f"{policy.source}: {key}" if policy.source else key
+
+
+def without_absent(policy: PlanPolicy, topics: Collection[str]) -> tuple[PlanPolicy, tuple[str, ...]]:
+    """The policy without patterns that no topic matches, and a sentence for each of them.
+
+    They are for topics to come, or their last topic was deleted. Raises InputError for what is no pattern.
+    """
+    unmatched: list[str] = []
+
+    def is_present(key: str, pattern: str) -> bool:
+        compiled_pattern(pattern)
+        try:
+            matching(pattern, topics)
+        except InputError as error:
+            unmatched.append(f"{_place(policy, key)}: {error}")
+            return False
+        return True
+
+    sets = tuple(
+        replace(one, topics=tuple(pattern for pattern in one.topics if is_present("broker-sets", pattern)))
+        for one in policy.broker_sets
+    )
+    leaders = {name: racks for name, racks in policy.leader_racks.items() if is_present("leader-racks", name)}
+    readers = {name: racks for name, racks in policy.consumer_racks.items() if is_present("consumer-racks", name)}
+    return replace(policy, broker_sets=sets, leader_racks=leaders, consumer_racks=readers), tuple(unmatched)
 
 
 def _limits(problem: Problem, policy: PlanPolicy) -> Iterator[GoalLimit]:
