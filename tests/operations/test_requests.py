@@ -38,7 +38,7 @@ from kreassign.executor.lease import LeasePolicy
 from kreassign.model.pace import PaceChange
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.run import RunHistory
-from kreassign.operations import journal_waits, run_journals
+from kreassign.operations import journal_waits, run_journals, steering
 from kreassign.operations import run as operation
 from kreassign.operations.connect import connect
 from kreassign.operations.plan_files import PlanFile
@@ -158,9 +158,7 @@ def path(tmp_path: Path) -> Path:
         return journal.path
 
 
-@pytest.mark.parametrize(
-    "ask", [run_journals.pause, run_journals.cancel, lambda path: run_journals.set_throttle(path, 1)]
-)
+@pytest.mark.parametrize("ask", [steering.pause, steering.cancel, lambda path: steering.set_throttle(path, 1)])
 def test_a_request_to_a_stopped_process_is_refused_at_once_and_not_stored(
     ask: Callable[[Path], object], path: Path
 ) -> None:
@@ -196,8 +194,8 @@ class ResumedMeanwhile(VirtualClock):
 def test_who_asks_is_told_that_another_process_resumed_the_run(path: Path) -> None:
     with executed_elsewhere(path) as holder, ResumedMeanwhile(path, holder) as clock:
         with pytest.raises(ExecutionError, match=r"another process resumed run .* meanwhile.*, then ask again"):
-            run_journals.pause(path, clock)
-        assert clock.monotonic_s() < run_journals.PATIENCE_S
+            steering.pause(path, clock)
+        assert clock.monotonic_s() < steering.PATIENCE_S
 
 
 @pytest.mark.parametrize(
@@ -206,7 +204,7 @@ def test_who_asks_is_told_that_another_process_resumed_the_run(path: Path) -> No
 )
 def test_a_rate_that_would_end_the_process_of_a_run_is_not_stored(rate: int, said: str, path: Path) -> None:
     with executed_elsewhere(path), pytest.raises(InputError, match=said):
-        run_journals.set_throttle(path, rate)
+        steering.set_throttle(path, rate)
     assert requests_in(path) == 0
 
 
@@ -224,7 +222,7 @@ def test_who_looks_at_a_run_is_told_that_its_process_is_stopped(path: Path) -> N
 
 def test_a_request_to_no_process_is_refused_and_not_stored(path: Path) -> None:
     with pytest.raises(InputError, match="no process executes run run-1; `kreassign resume run-1` goes on"):
-        run_journals.cancel(path, is_now=True)
+        steering.cancel(path, is_now=True)
     assert requests_in(path) == 0
 
 
@@ -257,7 +255,7 @@ def test_a_request_is_heard_without_reading_before_the_snapshot(path: Path) -> N
         with closing(sqlite3.connect(path)) as connection:
             connection.execute("UPDATE events SET body = '{}' WHERE sequence = 2")
             connection.commit()
-        assert isinstance(run_journals.pause(path, AnsweringTime(journal)), HoldRequested)
+        assert isinstance(steering.pause(path, AnsweringTime(journal)), HoldRequested)
 
 
 LOOK = MovesObserved(9_000, ())
@@ -269,22 +267,22 @@ NOT_SET = (ThrottleIntended(9_000, RATES), ThrottleSet(9_000, ("broker 1 refused
 
 
 def throttled(path: Path, clock: Clock) -> Request:
-    return run_journals.set_throttle(path, 1, clock=clock)
+    return steering.set_throttle(path, 1, clock=clock)
 
 
 def paced(path: Path, clock: Clock) -> Request:
-    return run_journals.change_pace(path, PACED, clock)
+    return steering.change_pace(path, PACED, clock)
 
 
 @pytest.mark.parametrize(
     ("ask", "afterwards", "told"),
     [
-        (run_journals.pause, (LOOK,), "does it"),
-        (run_journals.pause, (SENT, LOOK), "does it"),
-        (run_journals.pause, (SENT,), "asked; does it later"),
-        (run_journals.pause, (SILENT,), "asked; does it later; the cluster has not answered since 00:00:09 UTC"),
-        (run_journals.release, (LOOK,), "does it"),
-        (run_journals.release, (), "asked; does it later"),
+        (steering.pause, (LOOK,), "does it"),
+        (steering.pause, (SENT, LOOK), "does it"),
+        (steering.pause, (SENT,), "asked; does it later"),
+        (steering.pause, (SILENT,), "asked; does it later; the cluster has not answered since 00:00:09 UTC"),
+        (steering.release, (LOOK,), "does it"),
+        (steering.release, (), "asked; does it later"),
         (paced, (LOOK,), "does it"),
         (paced, (), "asked; does it later"),
         (throttled, (ThrottleSet(9_000),), "does it"),
@@ -300,7 +298,7 @@ def test_a_request_is_only_asked_until_the_run_acts_on_it(
         clock = AnsweringTime(journal, *afterwards)
         request = ask(path, clock)
         clock.go_quiet()
-        assert run_journals.in_force(path, request, "does it", "later", clock) == told
+        assert steering.in_force(path, request, "does it", "later", clock) == told
 
 
 def test_a_throttle_is_only_asked_for_while_its_settings_cannot_be_read(tmp_path: Path) -> None:
@@ -312,7 +310,7 @@ def test_a_throttle_is_only_asked_for_while_its_settings_cannot_be_read(tmp_path
         clock = AnsweringTime(journal, unread, LOOK)
         request = throttled(journal.path, clock)
         clock.go_quiet()
-        assert run_journals.in_force(journal.path, request, "does it", "later", clock) == "asked; does it later"
+        assert steering.in_force(journal.path, request, "does it", "later", clock) == "asked; does it later"
 
 
 # Watching
@@ -358,9 +356,9 @@ def test_a_throttle_may_name_brokers_that_a_lost_one_was_replaced_by(tmp_path: P
     rig.stop_after(120)
     rig.run(rig.prepared({0: (2, 1)}, throttle=RATE // 8, replans=True))
     with pytest.raises(InputError, match="no process executes run run-1"):
-        run_journals.set_throttle(rig.path(), RATE, (2, 4))
+        steering.set_throttle(rig.path(), RATE, (2, 4))
     with pytest.raises(InputError, match="broker 3 has no part in run run-1; its brokers are 0, 1, 2, 4"):
-        run_journals.set_throttle(rig.path(), RATE, (3,))
+        steering.set_throttle(rig.path(), RATE, (3,))
 
 
 def test_a_throttle_that_is_a_slip_is_refused_or_named(tmp_path: Path) -> None:
@@ -370,7 +368,7 @@ def test_a_throttle_that_is_a_slip_is_refused_or_named(tmp_path: Path) -> None:
     moves = tuple(replace(move, write_bytes_per_s=3.0 * RATE) for move in begun.moves[:1])
     rig.run(replace(begun, moves=(*moves, *begun.moves[1:])))
     with pytest.raises(InputError, match="broker 3 has no part in run run-1; its brokers are 0, 1, 2"):
-        run_journals.set_throttle(rig.path(), RATE, (3,))
-    advice, starved = run_journals.starved_moves(rig.path())
+        steering.set_throttle(rig.path(), RATE, (3,))
+    advice, starved = steering.starved_moves(rig.path())
     assert advice == "the least rate that works for all moves left is 7.5MB/s"
     assert starved.startswith("t-0: at 1 MB/s it never ends, for producers write 3 MB/s meanwhile")

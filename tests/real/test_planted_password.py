@@ -13,7 +13,7 @@ import pytest
 from kreassign.executor.journal import find_journals
 from kreassign.model import NewTopic, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
-from kreassign.operations import run_journals
+from kreassign.operations import steering
 from kreassign.operations.plan_files import write_plan
 from testbed import KafkaCluster, Listener
 from testbed.properties import render
@@ -84,7 +84,7 @@ def test_a_planted_password_is_found_nowhere(kafka_secure: KafkaCluster, topic_n
         listed = Path(f"/proc/{running.pid}/cmdline").read_bytes()
         assert b"--command-config" in listed
         (journal,) = find_journals(folder / "state")
-        run_journals.set_throttle(journal, 50 * MEGABYTE)
+        steering.set_throttle(journal, 50 * MEGABYTE)
         assert story.end(running) == 0
     assert story.give("verify", plan) == 0
     assert story.give("rollback", "--dry-run") == 0

@@ -26,7 +26,7 @@ from kreassign.model.snapshot import ClusterSnapshot
 from kreassign.model.text import parse_amount
 from kreassign.model.throttle import NO_THROTTLE, AdaptiveThrottle, ThrottleRates
 from kreassign.operations import plan as planning
-from kreassign.operations import plan_tasks, report, run_journals
+from kreassign.operations import plan_tasks, report, run_journals, steering
 from kreassign.operations.doctor import diagnose_cluster
 from kreassign.operations.plan import PLAIN, Alternatives, PlanRequest
 from kreassign.operations.plan_files import PlanFile, read_plan_file
@@ -299,17 +299,17 @@ def watch(run_id: str, *, state_dir: Path | None = None) -> Iterator[RunHistory]
 
 def pause(run_id: str, *, state_dir: Path | None = None) -> None:
     """Pause a run that another process executes: it starts no new moves. Raises InputError, ExecutionError."""
-    run_journals.pause(find_journal(state_dir or default_state_dir(), run_id))
+    steering.pause(find_journal(state_dir or default_state_dir(), run_id))
 
 
 def release(run_id: str, *, state_dir: Path | None = None) -> None:
     """Go on with a paused run: it starts moves again. Raises InputError, ExecutionError."""
-    run_journals.release(find_journal(state_dir or default_state_dir(), run_id))
+    steering.release(find_journal(state_dir or default_state_dir(), run_id))
 
 
 def cancel(run_id: str, *, is_now: bool = True, state_dir: Path | None = None) -> None:
     """End a run now, as Kafka cancels; without `is_now` when its moves in flight are done. Raises as `pause` does."""
-    run_journals.cancel(find_journal(state_dir or default_state_dir(), run_id), is_now=is_now)
+    steering.cancel(find_journal(state_dir or default_state_dir(), run_id), is_now=is_now)
 
 
 def set_throttle(
@@ -322,12 +322,12 @@ def set_throttle(
     """Change the throttle of a run, of all brokers or of these. Raises as `pause` does."""
     auto = throttle if isinstance(throttle, AdaptiveThrottle) else None
     limit = None if isinstance(throttle, AdaptiveThrottle) else _rates(throttle).bytes_per_s
-    run_journals.set_throttle(find_journal(state_dir or default_state_dir(), run_id), limit, brokers, auto)
+    steering.set_throttle(find_journal(state_dir or default_state_dir(), run_id), limit, brokers, auto)
 
 
 def change_pace(run_id: str, change: PaceChange, *, state_dir: Path | None = None) -> None:
     """Change order, limits and hours of a run. Raises as `pause` does."""
-    run_journals.change_pace(find_journal(state_dir or default_state_dir(), run_id), change)
+    steering.change_pace(find_journal(state_dir or default_state_dir(), run_id), change)
 
 
 def forget_brokers(run_id: str, brokers: Collection[int], *, state_dir: Path | None = None) -> Forgotten:

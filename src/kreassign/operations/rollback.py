@@ -25,7 +25,7 @@ from kreassign.model.plan_facts import PlanOrigin
 from kreassign.model.run import MoveHistory, RunHistory
 from kreassign.model.text import agreeing, counted, each_partition
 from kreassign.model.throttle import NO_THROTTLE, ThrottleRates
-from kreassign.operations import run_journals
+from kreassign.operations import run_journals, steering
 from kreassign.operations.connect import Warn, tell_nobody, warn_program, warn_without_topic_ids
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import (
@@ -421,7 +421,7 @@ def _request(request: RollbackRequest, first: RunStarted, prepared: Rollback) ->
 def _ended(client: AdminClient, path: Path, context: RunContext, clock: Clock) -> RunHistory:
     """End the run: cancel it at once if it goes on or was interrupted."""
     if is_active(path):
-        run_journals.cancel(path, is_now=True)
+        steering.cancel(path, is_now=True)
         with context.watch(path.stem, None) as show:
             for progress in run_journals.watch(path):
                 if show is not None:

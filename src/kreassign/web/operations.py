@@ -26,7 +26,7 @@ from kreassign.executor.events import RunStarted
 from kreassign.model.documents import Json
 from kreassign.model.run import RunHistory
 from kreassign.model.text import counted
-from kreassign.operations import plan_files, rollback, run_journals
+from kreassign.operations import plan_files, rollback, steering
 from kreassign.operations.autopilot_journal import clusters_looked_after, decided, decisions_path, proposal_path
 from kreassign.operations.doctor import diagnose_cluster
 from kreassign.operations.monitoring import metrics_of_journals
@@ -154,13 +154,13 @@ class Served:
 
     def pause(self, run_id: str, user: User | None) -> records.Accepted:
         """Pause a run."""
-        return _accepted(run_id, run_journals.pause(self._journal(run_id), by=None if user is None else user.name))
+        return _accepted(run_id, steering.pause(self._journal(run_id), by=None if user is None else user.name))
 
     def resume(self, run_id: str, user: User | None) -> records.Accepted:
         """Let a paused run start moves again; if no process executes it, this one does."""
         path = self._journal(run_id)
         if self.settings.reach is None or is_active(path):
-            return _accepted(run_id, run_journals.release(path))
+            return _accepted(run_id, steering.release(path))
 
         def execute(client: AdminClient, context: RunContext) -> None:
             _tell(resume_whole(client, path, context), context)
@@ -172,7 +172,7 @@ class Served:
         path, is_now = self._journal(run_id), not request.drain
         if self.settings.reach is None or is_active(path):
             by = None if user is None else user.name
-            return _accepted(run_id, run_journals.cancel(path, is_now=is_now, by=by))
+            return _accepted(run_id, steering.cancel(path, is_now=is_now, by=by))
 
         def execute(client: AdminClient, context: RunContext) -> None:
             cancel_interrupted_run(client, path, context, is_now=is_now)
@@ -215,11 +215,11 @@ class Served:
     def throttle(self, run_id: str, request: records.ThrottleRequest) -> records.Accepted:
         """Change the throttle of a run."""
         rate = request.bytes_per_s
-        return _accepted(run_id, run_journals.set_throttle(self._journal(run_id), rate, request.brokers))
+        return _accepted(run_id, steering.set_throttle(self._journal(run_id), rate, request.brokers))
 
     def pace(self, run_id: str, request: records.PaceRequest) -> records.Accepted:
         """Change the order and the limits of a run."""
-        return _accepted(run_id, run_journals.change_pace(self._journal(run_id), records.pace_change_of(request)))
+        return _accepted(run_id, steering.change_pace(self._journal(run_id), records.pace_change_of(request)))
 
     def _journal(self, run_id: str) -> Path:
         with not_found():

@@ -60,7 +60,7 @@ from kreassign.model.text import agreeing, counted
 from kreassign.model.throttle import ThrottleRates
 from kreassign.model.typed_json import to_document
 from kreassign.operations import run as operation
-from kreassign.operations import run_journals
+from kreassign.operations import run_journals, steering
 from kreassign.operations.connect import tell_nobody
 from kreassign.operations.mirrors import bring, place_at
 from kreassign.operations.monitoring import Monitoring, MonitoringFile, monitored, monitoring_file
@@ -481,13 +481,13 @@ def resume(
                 f"a process executes run {path.stem}; {option} is for a run that is resumed: end that process "
                 f"(Ctrl-C), then resume the run with {option}"
             )
-        accepted = run_journals.release(path)
-        sentence = run_journals.in_force(path, accepted, "starts moves again", run_journals.LOOKS_AGAIN)
+        accepted = steering.release(path)
+        sentence = steering.in_force(path, accepted, "starts moves again", steering.LOOKS_AGAIN)
         if (held := run_journals.status(path).why_held) is not None:
             sentence = f"{sentence}, but {held}"
         print_accepted(path, accepted, sentence, output_format)
         return
-    run_journals.refuse_if_over(path, "resume")
+    steering.refuse_if_over(path, "resume")
     is_quiet = output_format == "json"
     with (
         cluster.connect_to_resume(path.stem) as client,
@@ -536,9 +536,9 @@ def cancel(
         flying = run_journals.status(path).in_flight_count
         moves = f"{counted(flying, 'move')} in flight"
         sentence = f"draining: {moves} {agreeing(flying, 'finish')}, then it ends" if drains else f"cancelling {moves}"
-        print_accepted(path, run_journals.cancel(path, is_now=not drains), sentence, output_format)
+        print_accepted(path, steering.cancel(path, is_now=not drains), sentence, output_format)
         return
-    run_journals.refuse_if_over(path, "cancel")
+    steering.refuse_if_over(path, "cancel")
     is_quiet = output_format == "json"
     with (
         cluster.connect_to_resume(path.stem) as client,

@@ -61,7 +61,7 @@ from kreassign.model.run import AT_REST, IN_FLIGHT, RunHistory
 from kreassign.model.text import agreeing, counted
 from kreassign.model.throttle import ThrottleRates
 from kreassign.model.typed_json import to_document
-from kreassign.operations import approvals, run_journals
+from kreassign.operations import approvals, run_journals, steering
 from kreassign.operations.plan_files import approval_path, read_plan_file, request_path, revoke
 from kreassign.operations.plan_files import approve as approve_plan
 from kreassign.operations.run_journals import all_journals, forget_brokers, forget_journal, named_journal, this_operator
@@ -223,8 +223,8 @@ def pause(run_id: str | None, drains: bool, cluster: ClusterOptions, state_dir: 
     run instead, send it SIGINT or SIGTERM.
     """
     path = meant_journal(state_dir, run_id, cluster)
-    request = run_journals.pause(path)
-    holds = run_journals.in_force(path, request, "starts no new moves", run_journals.LOOKS_AGAIN)
+    request = steering.pause(path)
+    holds = steering.in_force(path, request, "starts no new moves", steering.LOOKS_AGAIN)
     found = run_journals.status_and_progress(path)
     sentence = f"{holds}; nothing is in flight"
     if count := found.in_flight_count:
@@ -327,10 +327,10 @@ def throttle(
         raise click.UsageError("`auto` applies to all brokers; leave out --broker, or specify a rate")
     path = meant_journal(state_dir, run_id, cluster)
     fixed = limit if isinstance(limit, int) else None
-    accepted = run_journals.set_throttle(path, fixed, brokers, auto)
+    accepted = steering.set_throttle(path, fixed, brokers, auto)
     throttled = _throttled(ThrottleRates(fixed, (), auto), brokers)
-    sentence = run_journals.in_force(path, accepted, throttled, "as soon as its settings are written")
-    for starved in run_journals.starved_moves(path)[:SHOWN_STARVED]:
+    sentence = steering.in_force(path, accepted, throttled, "as soon as its settings are written")
+    for starved in steering.starved_moves(path)[:SHOWN_STARVED]:
         warn(starved)
     print_accepted(path, accepted, sentence, output_format)
 
@@ -375,9 +375,9 @@ def pace(run_id: str | None, pace: PaceOptions, cluster: ClusterOptions, state_d
     change = pace.change(SYSTEM_CLOCK.now_ms(), run_journals.status(path).pace)
     if change == PaceChange():
         raise click.UsageError("specify at least one change, for example --max-moves-per-broker 5")
-    accepted = run_journals.change_pace(path, change)
+    accepted = steering.change_pace(path, change)
     paced = f"continues with {pace_text(run_journals.status(path).pace)}"
-    sentence = run_journals.in_force(path, accepted, paced, run_journals.LOOKS_AGAIN)
+    sentence = steering.in_force(path, accepted, paced, steering.LOOKS_AGAIN)
     print_accepted(path, accepted, sentence, output_format)
 
 
