@@ -18,7 +18,8 @@ from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.throttle import ThrottleRates
 from kreassign.operations.journal_waits import LockWatch
 from kreassign.operations.plan_files import PlanFile
-from kreassign.operations.run import RunContext, RunRequest, new_run_id, prepare_run, warn_of_outlook
+from kreassign.operations.run import RunContext, RunRequest, new_run_id, prepare_run
+from kreassign.operations.run_outlook import warn_of_outlook
 from tests.executor.twin_runs import TwinRig
 
 RATE = 12

@@ -24,8 +24,9 @@ from kreassign.clock import SYSTEM_CLOCK
 from kreassign.errors import InputError
 from kreassign.executor.preview import ASSUMED_NETWORK_BYTES_PER_S, USED_AT_MOST, RunPreview
 from kreassign.operations.connect import tell_nobody
-from kreassign.operations.run import RunContext, Show, Watch, preview_facts
+from kreassign.operations.run import RunContext, Show, Watch
 from kreassign.operations.run_journals import make_state_dir
+from kreassign.operations.run_outlook import preview_facts
 from kreassign.report.text import format_duration, format_rate
 
 # Preview before a cluster is changed: what will happen, and the question whether to begin.

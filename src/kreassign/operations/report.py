@@ -38,8 +38,9 @@ from kreassign.model.text import agreeing, counted
 from kreassign.operations import run_journals
 from kreassign.operations.connect import Warn, warn_program
 from kreassign.operations.plan_files import PlanFile, facts_path
-from kreassign.operations.run import RunRequest, check_rates, outages_of
+from kreassign.operations.run import RunRequest
 from kreassign.operations.run_journals import kept_facts
+from kreassign.operations.run_outlook import check_rates, outages_of
 from kreassign.operations.snapshot import observe
 from kreassign.pipeline.ingest.snapshots import SnapshotAnswers, broker_rows, partition_rows, replica_rows
 from kreassign.pipeline.tables import schemas

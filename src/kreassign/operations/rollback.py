@@ -29,15 +29,11 @@ from kreassign.operations import run_journals, steering
 from kreassign.operations.connect import Warn, tell_nobody, warn_program, warn_without_topic_ids
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import (
-    Effects,
     RunContext,
     RunRequest,
     cancel_interrupted_run,
     new_run_id,
-    outages_of,
     preview_run,
-    refuse_changed,
-    refuse_drift,
     refuse_unless_free,
     start_run,
     with_others,
@@ -50,6 +46,7 @@ from kreassign.operations.run_journals import (
     refuse_run_of_other_cluster,
     status,
 )
+from kreassign.operations.run_outlook import Effects, outages_of, refuse_changed, refuse_drift
 from kreassign.report.text import format_bytes
 
 NO_CHANGE = PaceChange()

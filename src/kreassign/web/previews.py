@@ -15,7 +15,7 @@ from kreassign.model.cluster import listed_ids
 from kreassign.model.pace import NO_LIMITS, Pace, Schedule, parse_time_zone, parse_window
 from kreassign.model.throttle import ThrottleRates
 from kreassign.operations.rollback import Rollback, rollback_sentences
-from kreassign.operations.run import preview_facts
+from kreassign.operations.run_outlook import preview_facts
 from kreassign.report.text import format_bytes, format_rate
 from kreassign.web.records import SHOWN_CHANGES, PaceRequest, asked_pace, destination_text, moved_dirs
 

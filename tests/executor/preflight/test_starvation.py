@@ -16,7 +16,7 @@ from kreassign.model import TopicPartition
 from kreassign.model.pace import Cap, Caps
 from kreassign.model.text import least_rate_option, parse_amount
 from kreassign.model.throttle import BrokerRate, ThrottleRates
-from kreassign.operations.run import check_rates, measured
+from kreassign.operations.run_outlook import check_rates, measured
 from tests.approved import approve
 from tests.executor.odd_port import OddPort, as_it_is, each_refused
 from tests.executor.twin_runs import TwinRig, tp
