@@ -20,7 +20,7 @@ from kreassign.operations.run import RunContext
 from kreassign.twin.version import kafka_version
 from tests.executor.deaths import NEVER, Died, Fate, Mortal
 from tests.executor.twin_runs import TwinRig
-from tests.operations.test_decommission import Killed, Operators, VirtualRuns, is_named
+from tests.operations.decommissions import Killed, Operators, VirtualRuns, is_named
 
 BROKER, OTHERS = 3, 4
 LISTS = [[0, 3], [3, 1], [2, 4]]
