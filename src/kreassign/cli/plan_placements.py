@@ -261,7 +261,7 @@ def _update(files: tuple[Path, ...], cluster: ClusterOptions, snapshot: Path | N
         declared = read_placement(files).plan.topics if files[0].is_file() else ()
     except InputError:  # a file that is damaged is replaced: that is its remedy
         declared = ()
-    found, _ = _found(cluster, snapshot, None, topics, declared)
+    found = _found(cluster, snapshot, None, topics, declared)[0]
     count = write_placement(files[0], found, topics)
     click.echo(f"placement of {counted(count, 'partition')} written to {files[0]}")
 
