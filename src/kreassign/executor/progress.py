@@ -16,17 +16,7 @@ from kreassign.executor.guards import NAMED
 from kreassign.executor.state import MoveRecord, RunView
 from kreassign.model import TopicPartition
 from kreassign.model.cluster import named_brokers
-from kreassign.model.run import (
-    ACTIVE,
-    AT_REST,
-    BrokerProgress,
-    Estimate,
-    Interval,
-    MarkKind,
-    MoveHistory,
-    MoveStatus,
-    Progress,
-)
+from kreassign.model.run import ACTIVE, AT_REST, BrokerProgress, Estimate, Interval, MarkKind, MoveHistory, Progress
 from kreassign.model.text import agreeing, by_reason, counted, each_partition, format_amount
 
 # Events in words: marks for pictures of a run, sentences for its log.
@@ -414,12 +404,12 @@ def move_history(record: MoveRecord, estimate: Estimate | None = None) -> MoveHi
         bytes_copied=record.bytes_copied,
         status=record.status,
         problem=record.problem,
-        reached=move.target if record.status is MoveStatus.COMPLETE else record.step.original,
+        left=record.left,
+        between=record.between,
         log_dirs=move.log_dirs,
         topic_id=move.topic_id,
         former_targets=tuple(one.before for one in record.replans),
         made_by_others=record.made_by_others,
-        may_have_made_target=record.may_have_made_target,
         estimate=estimate,
     )
 

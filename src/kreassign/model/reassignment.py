@@ -92,6 +92,17 @@ class Reassignment:
         """The list that the controller shows during the change."""
         return self.target + self.removing
 
+    @property
+    def possible_replicas(self) -> tuple[tuple[int, ...], ...]:
+        """Lists that controllers of any release show during the change: of ZooKeeper mode, it keeps the order."""
+        return tuple(dict.fromkeys((self.replicas, self.target + self.removing_in_order)))
+
+    @property
+    def left_by_cancelling(self) -> tuple[tuple[int, ...], ...]:
+        """Lists that may be left when the change is cancelled: those during the change without the added replicas."""
+        lists = (tuple(one for one in shown if one in self.original) for shown in self.possible_replicas)
+        return tuple(dict.fromkeys(lists))
+
 
 # The effect of a new target on a KRaft controller for a partition that is being reassigned. Pure.
 #

@@ -244,11 +244,11 @@ class MoveHistory:
     """Outcome of one partition. Times are ms since the epoch; `size_bytes` is that of one copy before the run.
 
     `ended_ms` is when it was complete, cancelled or failed; None while it has not ended.
-    `reached` are its replicas without moves in progress: in a move by steps, those after the last step.
+    `left` are the lists in which the run left it, or may have: its target, the last step, what cancelling leaves. In
+    those `between` it is while its move is in progress.
     `log_dirs` are the copies whose directory the plan names. `topic_id` is None if unknown.
     `former_targets` are earlier targets, in order, before it was planned again because a destination was lost.
     `made_by_others` is the list to which others led it last, as the plan does; () if they never did.
-    It `may_have_made_target` unless nothing that the run sent can have led the partition to the list of the target.
     `estimate` is the progress of its copies; None if it copies nothing, or the run was read without progress.
     """
 
@@ -263,13 +263,13 @@ class MoveHistory:
     bytes_copied: int
     status: MoveStatus
     problem: str | None
-    reached: tuple[int, ...] = ()
+    left: tuple[tuple[int, ...], ...] = ()
+    between: tuple[tuple[int, ...], ...] = ()
     log_dirs: tuple[LogDirTarget, ...] = ()
     topic_id: str | None = None
     former_targets: tuple[tuple[int, ...], ...] = ()
     estimate: Estimate | None = None
     made_by_others: tuple[int, ...] = ()
-    may_have_made_target: bool = False
 
     @property
     def topic_partition(self) -> TopicPartition:
@@ -313,7 +313,8 @@ class RunHistory:
     it. `why_held` says why an operator or guards let nothing start, `guards` names those breached now;
     `open_settings` counts settings that it has changed and not restored. `progress` is None where the run was read
     without. It `can_be_resumed` where no process executes it, and anything is left to do. Its journal is kept in
-    `journal_to`, too. `problem_partitions` has all partitions of each problem that names only the first.
+    `journal_to`, too. A rollback `undoes` the run of this id. `problem_partitions` has all partitions of each problem
+    that names only the first.
     """
 
     run_id: str
@@ -343,6 +344,7 @@ class RunHistory:
     clients: ClientCost | None = None
     can_be_resumed: bool = False
     journal_to: str | None = None
+    undoes: str | None = None
     problem_partitions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     ALSO_SHOWS: ClassVar[tuple[str, ...]] = ("bytes_copied", "moves_by_state")

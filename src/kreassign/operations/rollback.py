@@ -8,25 +8,26 @@ from pathlib import Path
 
 from kreassign.admin import AdminClient
 from kreassign.clock import SYSTEM_CLOCK, Clock
-from kreassign.errors import ClusterError, Drifted, InputError, JournalUnreadable
+from kreassign.errors import ClusterError, Drifted, InputError
 from kreassign.executor.client_guard import ClientGuard
 from kreassign.executor.cluster.readings import live_of_two, ongoing_moves, partitions_of, topic_ids_of, topics_of_two
 from kreassign.executor.cluster.requests import read_copies, read_factors
 from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import NAMED, GuardName, Reaction
 from kreassign.executor.history.run_history import Present, RollbackPlan, read_history, rollback_plan
-from kreassign.executor.journal import find_journals, first_event
+from kreassign.executor.journal import first_event
 from kreassign.executor.preflight import hindrances, prepare, read_cluster
 from kreassign.executor.preview import RunPreview
 from kreassign.executor.throttle_ledger import FoundThrottles
-from kreassign.model import Partition, TopicPartition, TopicPartitionReplica
+from kreassign.model import TopicPartition, TopicPartitionReplica
 from kreassign.model.pace import PaceChange, Schedule
 from kreassign.model.plan_facts import PlanOrigin
-from kreassign.model.run import MoveHistory, RunHistory
+from kreassign.model.run import RunHistory
 from kreassign.model.text import agreeing, counted, each_partition
 from kreassign.model.throttle import NO_THROTTLE, ThrottleRates
 from kreassign.operations import run_journals, steering
 from kreassign.operations.connect import Warn, tell_nobody, warn_program, warn_without_topic_ids
+from kreassign.operations.list_owners import changed_by, later_runs
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import (
     RunContext,
@@ -38,20 +39,11 @@ from kreassign.operations.run import (
     start_run,
     with_others,
 )
-from kreassign.operations.run_journals import (
-    LAST,
-    InForce,
-    find_journal,
-    is_active,
-    refuse_run_of_other_cluster,
-    status,
-)
+from kreassign.operations.run_journals import LAST, InForce, find_journal, is_active, refuse_run_of_other_cluster
 from kreassign.operations.run_outlook import Effects, outages_of, refuse_changed, refuse_drift
 from kreassign.report.text import format_bytes
 
 NO_CHANGE = PaceChange()
-MOST_LATER = 1000
-"""Number of later runs whose moves are looked at to name the run that changed a partition since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +139,7 @@ def _prepared(
     in_flight = () if is_settled(done) else _in_flight(client, done)
     to_undo = replace(done, moves=tuple(move for move in done.moves if move.topic_partition not in in_flight))
     plan = plan_rollback(
-        client, to_undo, context.warn, _later_runs(path, to_undo, context.warn), is_stepwise=is_stepwise
+        client, to_undo, context.warn, later_runs(path, to_undo, context.warn), is_stepwise=is_stepwise
     )
     factors = read_factors(client, plan.plan.replicas, plan.expected).sentences
     outages = outages_of(client, plan.plan.replicas, _rates(request, done)).sentences
@@ -164,27 +156,6 @@ def _in_flight(client: AdminClient, run: RunHistory) -> Collection[TopicPartitio
 def _rates(request: RollbackRequest, done: RunHistory) -> ThrottleRates:
     """The throttle asked for, by default that of the run."""
     return request.throttle if request.throttle != NO_THROTTLE else done.rates
-
-
-def _later_runs(path: Path, undone: RunHistory, warn: Warn) -> Iterator[RunHistory]:
-    """Runs of the same cluster that began after this one and moved partitions of it, the latest first.
-
-    Warns of those that were not read, if they are asked for: a list that such a run made is undone like our own.
-    """
-    names = {move.topic_partition for move in undone.moves}
-    later = [one for one in reversed(find_journals(path.parent.parent)) if one.parent == path.parent]
-    later = [one for one in later if one.stem > path.stem]
-    for one in later[:MOST_LATER]:
-        try:
-            if not names.isdisjoint(move.topic_partition for move in first_event(one).moves):
-                yield status(one)
-        except JournalUnreadable as error:
-            warn(f"what run {one.stem} changed since is not known: {error}")
-    if len(later) > MOST_LATER:
-        warn(
-            f"only the latest {MOST_LATER} of {len(later)} runs since run {undone.run_id} were looked at: lists that "
-            "an earlier one of them made are undone, too, where they are those of this run"
-        )
 
 
 def start_rollback(
@@ -358,7 +329,7 @@ def plan_rollback(
     present = replace(
         present,
         hindrances=dict(hindrances(back.plan, view)),
-        changed_by=_changed_by(done.moves, later, partitions_now),
+        changed_by=changed_by(done, later, partitions_now),
     )
     return rollback_plan(done.moves, partitions_now, locations, present)
 
@@ -370,32 +341,9 @@ def is_in_place(client: AdminClient, path: Path, run: RunHistory) -> bool:
     except ClusterError:
         return True
     now = partitions_of(topics.known)
-    changed_by = _changed_by(run.moves, _later_runs(path, run, tell_nobody), now)
-    present = Present(topic_ids=topic_ids_of(topics.known), changed_by=changed_by)
+    changed = changed_by(run, later_runs(path, run, tell_nobody), now)
+    present = Present(topic_ids=topic_ids_of(topics.known), changed_by=changed)
     return bool(topics.unknown) or len(rollback_plan(run.moves, now, present=present).plan) > 0
-
-
-def _changed_by(
-    undone: Iterable[MoveHistory], later: Iterable[RunHistory], now: Mapping[TopicPartition, Partition]
-) -> dict[TopicPartition, str]:
-    """The latest run per partition that changed its list into what it is, also where it was so before.
-
-    Later runs are read until every partition is explained that is not as it was before.
-    """
-    found: dict[TopicPartition, str] = {}
-    submitted = (move for move in undone if move.submitted_ms is not None and move.topic_partition in now)
-    left = {move.topic_partition for move in submitted if now[move.topic_partition].replicas != move.undone_to}
-    for run in later if left else ():
-        for move in run.moves:
-            name = move.topic_partition
-            if move.submitted_ms is None or name not in left or now[name].replicas == move.undone_to:
-                continue
-            if now[name].replicas in (move.target, move.reached):
-                found[name] = run.run_id
-                left.remove(name)
-        if not left:
-            break
-    return found
 
 
 def _request(request: RollbackRequest, first: RunStarted, prepared: Rollback) -> RunRequest:

@@ -10,10 +10,8 @@ ORIGINAL, TARGET = (0, 1), (2, 1)
 
 
 def move(number: int, status: str = "complete", submitted_ms: int | None = 5) -> MoveHistory:
-    done = status == "complete"
-    return MoveHistory(
-        "t", number, ORIGINAL, TARGET, (2,), 1_000, submitted_ms, None, 0, status, None, may_have_made_target=done
-    )
+    left = (TARGET,) if status == "complete" else (ORIGINAL, ORIGINAL[::-1])
+    return MoveHistory("t", number, ORIGINAL, TARGET, (2,), 1_000, submitted_ms, None, 0, status, None, left=left)
 
 
 def now(*replicas: tuple[int, ...]) -> dict[TopicPartition, Partition]:
@@ -36,7 +34,7 @@ def test_a_cancelled_move_gets_the_order_back_without_a_copy() -> None:
 
 def test_a_failed_move_is_undone_only_if_it_may_have_made_its_target() -> None:
     failed = move(0, "failed")
-    back, left = (rollback_plan([replace(failed, may_have_made_target=made)], now(TARGET)) for made in (True, False))
+    back, left = (rollback_plan([replace(failed, left=lists)], now(TARGET)) for lists in ((TARGET,), (ORIGINAL,)))
     assert back.plan.replicas == {TopicPartition("t", 0): ORIGINAL}
     assert (len(left.plan), left.skipped) == (
         0, ("t-0: its replicas are [2, 1], changed since by somebody else; look at it",)
@@ -52,14 +50,14 @@ def test_a_directory_goes_back_beside_a_list_that_others_made() -> None:
     assert (back.left, back.copy_count) == (((name, theirs),), 1)
     held = rollback_plan([failed], now(TARGET), moved, Present(hindrances={name: "it has no leader"}))
     assert (len(held.plan), held.left) == (0, ((name, theirs), (name, "it has no leader")))
-    later = rollback_plan([failed], now(TARGET), moved, Present(changed_by={name: "run-2"}))
+    later = rollback_plan([failed], now(TARGET), moved, Present(changed_by={name: "as run-2 left it"}))
     assert (len(later.plan), len(later.left)) == (0, 1)
 
 
 def test_a_rollback_goes_no_further_back_than_what_others_made() -> None:
     theirs = (3, 1)
     made = replace(move(0), made_by_others=theirs)
-    cancelled = replace(move(1, "cancelled"), made_by_others=theirs, reached=theirs)
+    cancelled = replace(move(1, "cancelled"), made_by_others=theirs, left=(theirs[::-1],))
     back = rollback_plan([made, cancelled], now(TARGET, theirs[::-1]))
     assert ({*back.plan.replicas.values()}, back.skipped, back.copy_count) == ({theirs}, (), 1)
 

@@ -16,8 +16,7 @@ def test_a_run_that_went_well_is_told_in_full(tmp_path: Path) -> None:
     assert (told.started_ms, told.ended_ms, told.throttle_bytes_per_s) == (0, 12_000, RATE)
     assert (told.throttle_residue, told.problems, told.bytes_copied) == ((), (), 1_500)
     assert told.moves[0] == MoveHistory(
-        "a", 0, (0, 1), (2, 1), (2,), 1_000, 3_000, 7_000, 1_000, "complete", None, reached=(2, 1),
-        may_have_made_target=True,
+        "a", 0, (0, 1), (2, 1), (2,), 1_000, 3_000, 7_000, 1_000, "complete", None, left=((2, 1),)
     )  # fmt: skip
 
 

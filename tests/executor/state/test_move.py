@@ -191,11 +191,15 @@ def test_a_move_that_was_never_observed_needs_nothing() -> None:
     assert conclude(MoveRecord(MOVE), 5_000) == "nothing"
 
 
+CANCELLED: dict[str, Any] = {"was_cancelled": True, "cancelled_to": ((1, 0),)}
+
+
 @pytest.mark.parametrize(("record", "observation", "found"), [
     (at(PLANNED), observed(REORDERED), "planned"),
-    (at(PLANNED, was_cancelled=True), observed(REORDERED), "submit"),
-    (at(SENT, was_cancelled=True), observed(REORDERED), "submit"),
-    (at(UNDER_WAY, was_cancelled=True), observed(REORDERED), "moving"),
+    (at(PLANNED, **CANCELLED), observed(REORDERED), "planned"),
+    (at(PLANNED, **CANCELLED), observed(REORDERED, replicas=(1, 0)), "submit"),
+    (at(SENT, **CANCELLED), observed(REORDERED, replicas=(1, 0)), "submit"),
+    (at(UNDER_WAY, **CANCELLED), observed(REORDERED, replicas=(1, 0)), "moving"),
     # A broker that was restarted has forgotten the directory of its copy.
     (at(UNDER_WAY, NAMED), observed(UNTOUCHED, replicas=(2, 3)), "submit"),
     (at(UNDER_WAY, NAMED, refusal="no"), observed(UNTOUCHED), "moving"),
@@ -499,16 +503,19 @@ def under_way(**known: Any) -> MoveRecord:
     return at(CANCELLING, NAMED, **more, **known)
 
 
+BACK: dict[str, Any] = {"was_cancelled": True, "cancelled_to": ((0, 1),)}
+
+
 @pytest.mark.parametrize(("known", "expected"), [
     ({}, lambda was: replace(was, status=MoveStatus.CANCELLED, ended_ms=5_000)),
     ({"given_up": "full", "awaited_replan": ANOTHER, "is_postponed": True},
      lambda was: replace(was, status=MoveStatus.FAILED, ended_ms=5_000, problem="full")),
     # What is made again begins from scratch, without what it copied.
-    ({"is_postponed": True}, lambda _: MoveRecord(NAMED, step_sent_ms=1_000, was_cancelled=True, copies=COPIES[:1])),
+    ({"is_postponed": True}, lambda _: MoveRecord(NAMED, step_sent_ms=1_000, **BACK, copies=COPIES[:1])),
     ({"is_postponed": True, "awaited_replan": ANOTHER, "doubtful_since_ms": 3, "leaderless_since_ms": 4},
      lambda _: MoveRecord(
          replace(NAMED, target=(2, 4), log_dirs=(NAMED.log_dirs[0], NAMED.log_dirs[2])),
-         step_sent_ms=1_000, was_cancelled=True, waits_unsent=True, replans=(ANOTHER,),
+         step_sent_ms=1_000, **BACK, waits_unsent=True, replans=(ANOTHER,),
      )),
 ], ids=["asked for", "given up", "postponed", "led elsewhere"])  # fmt: skip
 def test_a_cancelled_move_ends_or_waits_by_why_it_was_cancelled(

@@ -37,7 +37,7 @@ from kreassign.model import Partition, Reassignment, TopicPartition, TopicPartit
 from kreassign.model.cluster import named_brokers
 from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan
 from kreassign.model.plan_facts import is_another
-from kreassign.model.run import AT_REST, IN_FLIGHT, SOMEONE_ELSE, MoveHistory, MoveStatus, RunHistory
+from kreassign.model.run import AT_REST, IN_FLIGHT, SOMEONE_ELSE, MoveHistory, RunHistory
 from kreassign.model.text import by_reason, counted, partitions_by_name
 
 # Read runs from a snapshot in their journals and the events since.
@@ -174,6 +174,7 @@ def history(run: RunView, meter: ProgressMeter | None = None, *, is_active: bool
         clients=run.client_cost,
         can_be_resumed=not is_active and not run.is_over,
         journal_to=identity.journal_to,
+        undoes=identity.undoes,
     )
 
 
@@ -319,6 +320,7 @@ def _is_settled(path: Path) -> bool:
 # A move that completed is undone by moving back. One that was cancelled left its partition on the original brokers, but
 # perhaps in another order (KIP-455 restores the set, not the list), which a reassignment without copying puts right.
 # A move made in steps is undone from the last step that it reached, but not behind a list that others made of it.
+# A list is the run's if it equals one that its journal shows as left by it (`MoveHistory.left`), never by its set.
 #
 # What cannot be undone is left alone and named, and the rest is undone: a list that others have changed
 # since, a partition of another topic that was created under the same name, one whose original broker is down, and one
@@ -331,7 +333,7 @@ class Present:
     """Present state of the cluster: live brokers (None: all that are named), and known ids of topics.
 
     `hindrances` are sentences of the checks before a run against moving single partitions back. `changed_by` has the
-    later runs that made the lists of partitions what they are.
+    later runs that made the lists of partitions what they are, each as words to go on after the list.
     """
 
     live_brokers: Collection[int] | None = None
@@ -440,7 +442,7 @@ def _reason_to_leave(move: MoveHistory, partition: Partition | None, present: Pr
     if partition.replicas == move.undone_to:
         return None
     if (later := present.changed_by.get(move.topic_partition)) is not None:
-        return f"its replicas are {list(partition.replicas)}, as run {later} left it since; roll back that run first"
+        return f"its replicas are {list(partition.replicas)}, {later}"
     down = [] if present.live_brokers is None else sorted(set(move.undone_to).difference(present.live_brokers))
     if down and _may_go_back(move, partition):
         away = named_brokers(down, "are not up; start what is down and roll back again, or plan without it")
@@ -450,9 +452,4 @@ def _reason_to_leave(move: MoveHistory, partition: Partition | None, present: Pr
 
 def _may_go_back(move: MoveHistory, partition: Partition) -> bool:
     """True if the list is as the run left it, or as it is to be again."""
-    # Cancelling restores the set of replicas, not their order; a complete move left its very list.
-    left_by_cancelling = () if move.status is MoveStatus.COMPLETE else (set(move.undone_to), set(move.reached))
-    # What others cancelled led to no target: they have made that list since.
-    may_be_made = move.may_have_made_target and not move.is_changed_by_others
-    was_made = partition.replicas == move.target and may_be_made
-    return was_made or partition.replicas == move.undone_to or set(partition.replicas) in left_by_cancelling
+    return partition.replicas in (move.undone_to, *move.left)

@@ -30,7 +30,7 @@ from kreassign.executor.events import CopyProgress, PartitionObservation, Placem
 from kreassign.executor.state.attempts import Attempts
 from kreassign.executor.state.steps import move_steps
 from kreassign.executor.throttle_rates import CopiedPartition
-from kreassign.model import NO_LEADER, TopicPartition
+from kreassign.model import NO_LEADER, Reassignment, TopicPartition
 from kreassign.model.run import IN_FLIGHT, SOMEONE_ELSE, MoveStatus
 from kreassign.model.text import format_amount
 
@@ -128,8 +128,8 @@ class MoveRecord:
     others lead the partition to the target.
     """
     was_cancelled: bool = False
-    cancelled_to: tuple[int, ...] = ()
-    """List that the cancellation of its list left, in the order that it was seen in then; () if it was not."""
+    cancelled_to: tuple[tuple[int, ...], ...] = ()
+    """Lists that the cancellation of what was sent of this step leaves: the one that was seen then, if it was."""
     waits_unsent: bool = False
     """True if it waits again and nothing that the run has sent leads to its target: the controller has cancelled its
     list for us, or it has another target since.
@@ -222,6 +222,28 @@ class MoveRecord:
         is_last = self.step.target == self.move.target and self.step_sent_ms is not None
         may_lead = is_last and self.status is not MoveStatus.CANCELLED and not self.is_unsent
         return self.status is MoveStatus.COMPLETE or may_lead
+
+    @property
+    def left(self) -> tuple[tuple[int, ...], ...]:
+        """Lists that the run left the partition in, or may have: its target, a step, and what a cancellation leaves.
+
+        Never by the set of replicas: another order of these is of others.
+        """
+        if self.status is MoveStatus.COMPLETE:
+            return (self.move.target,)
+        # What others cancelled led to no target: they have made that list since.
+        may_be_made = self.may_have_made_target and SOMEONE_ELSE not in (self.problem or "")
+        sent_in_vain = self.submissions.was_refused and not self.was_cancelled
+        cancelled_to = () if sent_in_vain else self.cancelled_to
+        return ((self.move.target,) if may_be_made else ()) + (self.step.original, *cancelled_to)
+
+    @property
+    def between(self) -> tuple[tuple[int, ...], ...]:
+        """Lists that the partition has while what the run has sent goes on."""
+        if self.status not in IN_FLIGHT:
+            return ()
+        shown = (Reassignment(one, self.step.target).possible_replicas for one in self.cancelled_to)
+        return tuple(dict.fromkeys(one for lists in shown for one in lists))
 
     @property
     def wait_for_others(self) -> str:
@@ -357,9 +379,15 @@ class MoveRecord:
         """Record that the move is about to be sent; the `seed` determines when it may be sent again."""
         self.status = MoveStatus.SENT
         self.submissions.begin(at_ms, seed)
+        self._note_what_cancelling_leaves()
         self.theirs = self.theirs.difference(self.step.receiving)
         self.step_sent_ms = self.step_sent_ms or at_ms
         self.progressed_ms = at_ms
+
+    def _note_what_cancelling_leaves(self) -> None:
+        found = (self.step.original, *self.cancelled_to)
+        leaves = (Reassignment(one, self.step.target).left_by_cancelling for one in found)
+        self.cancelled_to = tuple(dict.fromkeys((*self.cancelled_to, *(one for lists in leaves for one in lists))))
 
     def accepted(self) -> None:
         """Record that the controller accepted the move."""
@@ -414,6 +442,10 @@ class MoveRecord:
 
     def cancelled(self, at_ms: int) -> None:
         """Record that the move was cancelled: on request, until later, or because it was given up."""
+        seen = () if self.observation is None else self.observation.replicas
+        # A broker that is behind shows the list of before still.
+        if self.cancelled_to and seen != self.step.original and set(seen) == set(self.step.original):
+            self.cancelled_to = (seen,)
         if self.given_up is not None:
             self.fail(at_ms, self.given_up)
         elif self.awaited_replan is not None:
@@ -432,8 +464,6 @@ class MoveRecord:
     def _wait_again(self) -> None:
         """Restart the step: its copies are discarded, and the order of the replicas may have changed."""
         self.waits_unsent = self.is_list_cancelled
-        seen = () if self.observation is None else self.observation.replicas
-        self.cancelled_to = seen if set(seen) == set(self.step.original) else ()
         self._wait()
         self.copies = tuple(copy for copy in self.copies if copy.broker in self.step.original)
         self.was_cancelled = True

@@ -238,7 +238,7 @@ def _returned_unsent(record: MoveRecord, observation: PartitionObservation, at_m
 
 def _is_our_order(record: MoveRecord, observation: PartitionObservation) -> bool:
     """True if our own cancellation left the replicas in this order; otherwise others changed it."""
-    return record.was_cancelled and record.cancelled_to in {(), observation.replicas}
+    return record.was_cancelled and observation.replicas in record.cancelled_to
 
 
 def _partly_untouched(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:

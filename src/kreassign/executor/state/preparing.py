@@ -46,6 +46,7 @@ def _begin(run: Run, _: phases.New, event: events.RunStarted) -> Next:
         reactions=reactions(event.guards),
         allows_producer_outage=event.allows_producer_outage,
         journal_to=event.journal_to,
+        undoes=event.undoes,
     ).led_by(event.operator)
     for value in event.originals:
         run.throttle.put(replace(run.throttle.of(value.key), original=value))

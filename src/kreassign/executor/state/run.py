@@ -246,6 +246,8 @@ class RunIdentity:
     """True if the operator consented to moves while which producers with acks=all are refused."""
     journal_to: str | None = None
     """Where its journal is kept beside its own place; None for nowhere."""
+    undoes: str | None = None
+    """Id of the run that it rolls back."""
 
     def led_by(self, operator: Operator | None) -> RunIdentity:
         """Return a copy with the operator of the run from now on."""
