@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +13,7 @@ from kreassign.executor.events import CancelRequested
 from kreassign.executor.journal import post_request
 from kreassign.model.run import RunHistory
 from kreassign.operations.rollback import Rollback, RollbackRequest, preview_rollback, roll_back
-from kreassign.operations.run import RunContext
+from kreassign.operations.run import RunContext, resume_run
 from tests.executor.twin_runs import RATE, TwinRig, tp
 
 A, B = (f"19700101T00000{number}Z-00000000" for number in (0, 1))
@@ -143,3 +145,36 @@ def test_a_list_in_between_is_of_the_later_run_that_moves_it(rig: TwinRig) -> No
     assert run(rig, B, 4, 1, 3, throttle=RATE).state == "paused"
     assert rig.replicas[0] == (4, 1, 3, 0)
     assert left_alone(rig, A) == f"as run {B} is moving it; resume or cancel that run first"
+
+
+@contextmanager
+def stopped_at_once(_: str, stop: Callable[[], None]) -> Iterator[None]:
+    stop()
+    yield None
+
+
+def test_a_rollback_resumed_later_leaves_lists_that_a_later_run_made(rig: TwinRig) -> None:
+    context = RunContext(rig.state_dir)
+    run(rig, A, 3, 1, 2)
+    paused = roll_back(rig.client, RollbackRequest(A), replace(context, watch=stopped_at_once), rig.transport).run
+    assert paused is not None
+    assert paused.state == "paused"
+    rig.transport.sleep(5)
+    undo(rig, A)
+    again = "19700101T010000Z-00000000"
+    run(rig, again, 3, 1, 2)
+    resumed = resume_run(rig.client, rig.path(paused.run_id), context, clock=rig.transport)
+    assert (resumed.state, rig.replicas[0]) == ("failed", (3, 1, 2))
+    assert resumed.moves[0].problem == f"its replicas are [3, 1, 2], {since(again)}"
+
+
+def test_a_rollback_that_is_resumed_goes_on_with_lists_that_are_its_own(rig: TwinRig) -> None:
+    context = RunContext(rig.state_dir)
+    run(rig, A, 3, 1, 2)
+    paused = roll_back(rig.client, RollbackRequest(A), replace(context, watch=stopped_at_once), rig.transport).run
+    assert paused is not None
+    rig.transport.sleep(5)
+    run(rig, "19700101T010000Z-00000000", 4, 1, 2)
+    undo(rig, "19700101T010000Z-00000000")
+    resumed = resume_run(rig.client, rig.path(paused.run_id), context, clock=rig.transport)
+    assert (resumed.state, rig.replicas[0]) == ("done", (0, 1, 2))

@@ -238,6 +238,7 @@ class Runner:
         lost_after_ms: int | None = None,
         clients: ClientGuard | None = None,
         journal_to: str | None = None,
+        made_since: Iterable[events.Refusal] = (),
         before_anything: Callable[[], object] = lambda: None,
     ) -> RunHistory:
         """Continue a run from the `journaled` events, all or those after `machine`; the `operator` is journaled.
@@ -245,7 +246,7 @@ class Runner:
         `before_anything` is called when all checks have passed, and may send a request to the run. If it
         `replans`, moves whose destination is lost get another one, also where the run began without that; with
         `lost_after_ms` a destination is lost after this time, whatever the run began with, and so with `clients`.
-        `journal_to` is journaled: where the journal is kept, too.
+        `journal_to` is journaled: where the journal is kept, too; and lists that later runs have `made_since`.
 
         Raises InputError when nothing is left to do, ClusterError when the cluster does not answer.
         """
@@ -264,6 +265,7 @@ class Runner:
             lost_after_ms=lost_after_ms,
             clients=clients,
             journal_to=journal_to,
+            made_since=tuple(made_since),
         )
         first = self._happened(resumed)
         before_anything()

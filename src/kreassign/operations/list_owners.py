@@ -13,11 +13,16 @@ the earlier run again. A list that no row explains was made by others, or by the
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from kreassign.errors import JournalUnreadable
+from kreassign.executor.cluster.port import ClusterPort
+from kreassign.executor.cluster.readings import partitions_of, topics_of_two
+from kreassign.executor.events import Refusal
 from kreassign.executor.journal import find_journals, first_event
 from kreassign.model import Partition, TopicPartition
+from kreassign.model.plan import partition_order
 from kreassign.model.run import MoveHistory, RunHistory
 from kreassign.operations.connect import Warn
 from kreassign.operations.run_journals import status
@@ -78,6 +83,29 @@ def changed_by(
         if not open_lists:
             break
     return found
+
+
+def made_since(client: ClusterPort, path: Path, warn: Warn) -> tuple[Refusal, ...]:
+    """Moves of a rollback that were not sent yet, and whose lists a run made that began after it, with words on that.
+
+    The rollback's plan asked the earlier runs. Raises ClusterError when no broker answers.
+    """
+    undoes = first_event(path).undoes
+    undone_path = path.with_name(f"{undoes}{path.suffix}")
+    if undoes is None or not undone_path.exists():
+        return ()
+    rollback, undone = status(path), status(undone_path)
+    unsent = {move.topic_partition for move in rollback.moves if move.submitted_ms is None and move.ended_ms is None}
+    undone = replace(undone, moves=tuple(move for move in undone.moves if move.topic_partition in unsent))
+    later = tuple(later_runs(path, undone, warn))
+    topics = topics_of_two(client, {name.topic for name in unsent} if later else (), only_lists=True)
+    now = partitions_of(topics.known)
+    found = changed_by(undone, later, now)
+    words = {name: f"its replicas are {list(now[name].replicas)}, {found[name]}" for name in found}
+    for name in unsent:
+        if (error := topics.unknown.get(name.topic)) is not None:
+            words[name] = f"whether a later run made its list is not known: {error}; roll back again"
+    return tuple(Refusal(name, words[name]) for name in sorted(words, key=partition_order))
 
 
 def _owner(run_id: str, move: MoveHistory, replicas: tuple[int, ...]) -> str:

@@ -65,6 +65,7 @@ from kreassign.operations.approvals import SignedApprovals, approval_for, refuse
 from kreassign.operations.connect import Warn, tell_nobody, warn_program, warn_without_topic_ids
 from kreassign.operations.journal_waits import wait_of_resume, watch_of_run
 from kreassign.operations.leases import Duty, LeaseRequest, leased, refuse_if_leased
+from kreassign.operations.list_owners import made_since
 from kreassign.operations.mirrors import NOWHERE, all_home, checked_destination, mirror_of
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run_journals import default_state_dir, keep_facts, this_operator
@@ -385,6 +386,7 @@ def resume_run(
                 clients=clients,
                 journal_to=journal_to,
                 before_anything=ask,
+                made_since=made_since(client, path, context.warn),
             ),
         )
 

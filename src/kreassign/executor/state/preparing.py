@@ -17,7 +17,7 @@ from kreassign.executor.state.run import Control, CopySpeed, MoveIndex, Next, Ro
 from kreassign.executor.state.steps import move_steps
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue, FoundThrottles
 from kreassign.model.cluster import without
-from kreassign.model.run import OVER, Phase
+from kreassign.model.run import OVER, MoveStatus, Phase
 from kreassign.model.throttle import involved_brokers
 
 READING = "reading the throttle"
@@ -77,6 +77,10 @@ def _resume(run: Run, _: object, event: events.RunResumed) -> Next:
         default = {GuardName.CLIENTS: DEFAULTS[GuardName.CLIENTS]}
         run.identity = replace(run.identity, reactions=default | {**run.identity.reactions})
     run.throttle.live_brokers = event.live_brokers
+    for made in event.made_since:
+        record = run.moves.records[made.topic_partition]
+        if record.status is MoveStatus.PLANNED and record.submitted_ms is None:
+            record.fail(event.at_ms, made.message)
     return resume(run, event.at_ms)
 
 
