@@ -48,8 +48,8 @@ class BrokerFacts:
     `capacity` limits its load by goal name (disk in bytes without the reserve, net-in and net-out in bytes/s, CPU in
     the unit of the loads, replicas and leaders as counts); other goals have no limit. `share` overrides the broker's
     part of each resource's total, relative to the others; without it, shares follow the capacities, or are equal if not
-    every broker has one. `must_empty` drains the broker. `closure` says why it receives nothing, and whether lists may
-    name it. `broker_set` confines partitions of the same set to it.
+    every open broker has one. `must_empty` drains the broker. `closure` says why it receives nothing, and whether lists
+    may name it. `broker_set` confines partitions of the same set to it.
     """
 
     id: int

@@ -363,9 +363,31 @@ def plan_around(
 
     With `repairs_dead` dead brokers are the task, with `lost_on` the copies that these lost, be they live or dead.
     """
+    shared = problem.brokers.shares.keys()
     problem, dead = (problem, ()) if repairs_dead else ignore_dead_brokers(problem, given, lost_on)
     problem, closed = leave_cordoned(problem, given)
-    return problem, (*dead, *closed)
+    return _leave_unlimited(problem, shared), (*dead, *closed)
+
+
+def _leave_unlimited(problem: Problem, shared: Collection[str]) -> Problem:
+    """Leave closed brokers without a limit what they hold, where only they have none: the others share by theirs.
+
+    A broker that does not answer has no disk limit. Loads with `shared` shares are left out.
+    """
+    brokers, partitions = problem.brokers, problem.partitions
+    there = brokers.staying if problem.gone is None else brokers.staying & ~problem.gone.brokers
+    free = there & brokers.may_be_named  # of the others, shares are what they are left with
+    shares, is_open = dict(brokers.shares), brokers.closures == Closure.NONE
+    for band, total, loads in zip(problem.bands, problem.totals.tolist(), _replica_loads(problem), strict=True):
+        name, limits = band.goal.name, brokers.capacity_of(band.goal.name)
+        unlimited, limited = there & ~np.isfinite(limits), free & np.isfinite(limits)
+        if name in shared or not unlimited.any() or not limited.any() or (unlimited & is_open).any():
+            continue
+        held = np.bincount(partitions.replicas, loads, len(brokers))
+        left = np.where(free, np.where(unlimited, held, 0.0), shares.get(name, np.zeros(len(brokers))))
+        parts = np.where(limited, limits, 0.0)
+        shares[name] = left + parts / (parts.sum() or 1.0) * max(0.0, total - left.sum())
+    return replace(problem, brokers=replace(brokers, shares=shares))
 
 
 def leave_cordoned(problem: Problem, given: Assignment | None = None) -> tuple[Problem, tuple[str, ...]]:
