@@ -188,7 +188,7 @@ def test_what_must_be_but_exceeds_the_budget_remains() -> None:
 
 
 def test_a_new_copy_does_not_crowd_the_rack_that_another_cannot_leave() -> None:
-    rack_b = BrokerFacts(3, rack="b", may_receive=False)
+    rack_b = BrokerFacts(3, rack="b", capacity={"disk": 1.0 * GIGABYTE})
     hosts = [BrokerFacts(1, rack="a", must_empty=True), BrokerFacts(2, rack="a"), rack_b]
     problem = posed(hosts, [partition(0, 1, wanted_factor=2)], bands=(), budget=Budget(leader_changes=0))
     solution = solve(problem)
@@ -278,8 +278,9 @@ LOAD = [partition(0, 1, 2, gigabytes=50)]
      [*LOAD, partition(1, 3, gigabytes=20, may_move=False)], Rules(), "disk", "no receiver has enough disk left"),
     ([BrokerFacts(1, must_empty=True), *brokers(2), BrokerFacts(3, capacity={"disk": 1.0 * GIGABYTE})], LOAD, Rules(),
      "disk", "t-0: a replica of 50 GB is larger than any disk that may take it; the largest may hold 1 GB"),
-    ([*brokers(*range(1, 7), racks="aaabbb"), *brokers(7, 8, racks="cc", may_receive=False)],
-     [partition(0, 1, wanted_factor=5)], Rules(), "racks", "every receiver is in a rack that has as many as may"),
+    ([*brokers(*range(1, 5), racks="aabb"), *brokers(7, 8, racks="cc", may_receive=False)],
+     [partition(0, 1, wanted_factor=3)], Rules(racks=RackRule.STRICT), "racks",
+     "every receiver is in a rack that has as many as may"),
     (brokers(1, 2, may_lead=False), LOAD, Rules(), "leaders", "no broker is left that may lead"),
     (brokers(1, 2), LOAD, Rules(least_topic_leaders={"t": 1}), "leaders of a topic", "1 partition, 1 too few"),
     ([BrokerFacts(1, must_empty=True, broker_set="red"), BrokerFacts(2, broker_set="red"), *brokers(3)],

@@ -193,7 +193,7 @@ def test_who_leads_is_right_where_brokers_are_full_or_may_not_lead(seed: int) ->
     assert verdict(seed).wrong == ()
 
 
-@pytest.mark.parametrize("seed", [158, 1174])
+@pytest.mark.parametrize("seed", [158, 1264])
 def test_a_budget_leaves_whole_what_would_be_illegal_by_half(seed: int) -> None:
     """A falling factor with a drain that does not fit, and a rack repair of which one copy does not."""
     problem = with_budget(seed, random_task(seed)[1])

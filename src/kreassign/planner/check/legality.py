@@ -295,30 +295,44 @@ def _racks_of_brokers(problem: Problem) -> IndexArray:
 def _allowed_per_rack(problem: Problem, racks: IndexArray) -> tuple[IntArray, IntArray]:
     """Most replicas of each partition in a rack, and the most racks with so many if that is more than one, (P,) each.
 
-    Replicas are dealt to the racks in turn, until each rack has one on every broker. How many racks may be full counts
-    only where each of them has a broker that may receive.
+    Replicas are dealt to the racks in turn, until each rack has one on every broker that may have one: those that
+    receive and have not lost theirs, and those that keep theirs.
     """
     partitions, brokers = problem.partitions, problem.brokers
     wanted = partitions.wanted_factors
     allowed, in_racks = np.ones_like(wanted), np.full_like(wanted, len(brokers))
     if problem.rules.racks is RackRule.STRICT:
         return allowed, in_racks
-    stays = brokers.is_live & ~brokers.must_empty
-    receives = brokers.may_receive & (brokers.closures == Closure.NONE)
-    kinds = pairs(partitions.broker_sets, wanted, width := int(wanted.max(initial=0)) + 1)
-    for kind in np.unique(kinds).tolist():
-        number, factor = divmod(kind, width)
-        members = stays & ((number == NOWHERE) | (brokers.broker_sets == number))
-        chosen = kinds == kind
-        left, level, dealt = factor, 0, 0
-        room = np.bincount(racks[members], minlength=len(brokers))
-        while left > 0 and (room > level).any():
-            dealt = min(left, int((room > level).sum()))
-            left, level = left - dealt, level + 1
-        allowed[chosen] = max(1, level) if left <= 0 else factor
-        if level > 1 and left <= 0 and set(racks[members]) == set(racks[members & receives]):
-            in_racks[chosen] = dealt
+    allowed, left = np.maximum(1, wanted), wanted.astype(np.int64)
+    for level in range(int(wanted.max(initial=0))):
+        dealt = np.minimum(left, _racks_above(problem, racks, level))
+        is_last = (left > 0) & (dealt == left)
+        allowed[is_last] = level + 1
+        if level:
+            in_racks[is_last] = dealt[is_last]
+        left -= dealt
     return allowed, in_racks
+
+
+def _racks_above(problem: Problem, racks: IndexArray, level: int) -> IntArray:
+    """Number of racks in which more brokers than `level` may have a replica of each partition, (P,)."""
+    partitions, brokers, count = problem.partitions, problem.brokers, len(problem.brokers)
+    receives = brokers.is_live & ~brokers.must_empty & brokers.may_receive & (brokers.closures == Closure.NONE)
+    wanted, at = partitions.broker_sets[partitions.owners], partitions.replicas
+    is_of_set = (wanted == NOWHERE) | (brokers.broker_sets[at] == wanted)
+    keeps, loses = ~receives[at] & ~problem.leaving & is_of_set, receives[at] & problem.leaving & is_of_set
+    key = pairs(partitions.owners, racks[at], count)
+    places, rows = np.unique(key[keeps | loses], return_inverse=True)
+    more = np.bincount(rows, (keeps.astype(int) - loses)[keeps | loses], len(places))
+    found = np.zeros(len(partitions), np.int64)
+    for number in np.unique(partitions.broker_sets).tolist():
+        sizes = np.bincount(racks[receives & ((number == NOWHERE) | (brokers.broker_sets == number))], minlength=count)
+        found[partitions.broker_sets == number] = int((sizes > level).sum())
+        own = partitions.broker_sets[places // count] == number
+        usual = sizes[places[own] % count]
+        differs = (usual + more[own] > level).astype(np.int64) - (usual > level)
+        np.add.at(found, places[own] // count, differs)
+    return found
 
 
 def _capacity(case: Case) -> Iterator[str]:

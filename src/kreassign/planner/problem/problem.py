@@ -604,28 +604,42 @@ class Problem:
     def rack_limits(self) -> RackLimits:
         """Most replicas of each partition that may share a rack, and in how many racks there may be so many.
 
-        Racks fill level by level, each up to the number of its brokers: with `most` replicas in at most `full` racks,
-        every other one has one less, or one on each of its brokers. Where a rack has brokers, but none that may
-        receive, it cannot be filled: then any number of racks may have `most`.
+        Racks fill level by level, each up to the number of its brokers that may take a replica of the partition or
+        keep theirs: with `most` replicas in at most `full` racks, every other one has one less, or all that it can.
         """
         wanted = self.partitions.wanted_factors
         limits = RackLimits(np.ones_like(wanted), np.full_like(wanted, ANY_RACKS))
-        if self.rules.racks is RackRule.STRICT:
+        if self.rules.racks is RackRule.STRICT or not len(wanted):
             return limits
-        racks = np.unique(self.rack_of_broker, return_inverse=True)[1]
-        kinds = pairs(self.partitions.broker_sets, wanted, width := int(wanted.max(initial=0)) + 1)
-        for kind in np.unique(kinds).tolist():
-            broker_set, factor = divmod(kind, width)
-            members = self.brokers.staying & ((broker_set == NOWHERE) | (self.brokers.broker_sets == broker_set))
-            sizes = np.bincount(racks[members])
-            room = [int(np.minimum(sizes, level).sum()) for level in range(factor + 1)]
-            chosen = kinds == kind
-            most = next((level for level, places in enumerate(room) if places >= factor), factor)
-            limits.most[chosen] = max(1, most)
-            is_open = np.bincount(racks[members & self.brokers.receiving], minlength=len(sizes)) > 0
-            if most > 1 and room[most] >= factor and is_open[sizes > 0].all():
-                limits.full[chosen] = factor - room[most - 1]
+        room = self._room_in_racks(np.arange(int(wanted.max()) + 1))
+        enough = room >= wanted[:, None]
+        is_met = enough.any(axis=1)
+        limits.most[:] = np.maximum(1, np.where(is_met, enough.argmax(axis=1), wanted))
+        below = room[np.arange(len(wanted)), limits.most - 1]
+        limits.full[:] = np.where(is_met & (limits.most > 1), wanted - below, ANY_RACKS)
         return limits
+
+    def _room_in_racks(self, levels: IndexArray) -> IndexArray:
+        """Replicas of each partition that racks can hold with at most so many in each, (P, levels)."""
+        now, brokers = self.partitions, self.brokers
+        racks = np.unique(self.rack_of_broker, return_inverse=True)[1]
+        width = int(racks.max()) + 1
+        room = np.zeros((len(now), len(levels)), np.int64)
+        # A broker that receives counts unless it loses its copy for good, another one only where it keeps a copy.
+        changes = (brokers.staying & ~brokers.receiving)[now.replicas] & ~self.leaving
+        changes = changes.astype(np.int64) - (brokers.receiving[now.replicas] & self.leaving)
+        for broker_set in np.unique(now.broker_sets).tolist():
+            members = (broker_set == NOWHERE) | (brokers.broker_sets == broker_set)
+            sizes = np.bincount(racks[members & brokers.receiving], minlength=width)
+            room[now.broker_sets == broker_set] = np.minimum(sizes[:, None], levels).sum(axis=0)
+            chosen = np.flatnonzero((changes != 0) & (now.broker_sets == broker_set)[now.owners])
+            chosen = chosen[np.broadcast_to(members, len(brokers))[now.replicas[chosen]]]
+            keys = pairs(now.owners[chosen], racks[now.replicas[chosen]], width)
+            keys, rows = np.unique(keys, return_inverse=True)
+            before = sizes[keys % width][:, None]
+            after = before + np.bincount(rows, changes[chosen], len(keys)).astype(np.int64)[:, None]
+            np.add.at(room, keys // width, np.minimum(after, levels) - np.minimum(before, levels))
+        return room
 
     def shares_of(self, goal: Goal) -> FloatArray:
         """Each broker's target part of the total, (N,); only leading brokers share a load that only leaders have."""

@@ -232,6 +232,15 @@ def rack_limits(encoding: Encoding) -> RackLimits:
     return RackLimits(encoding.rack_limit & MOST_IN_RACK, encoding.rack_limit >> FULL_RACKS)
 
 
+def rack_excess(encoding: Encoding, places: IndexArray) -> IndexArray:
+    """Number of replicas of each partition beyond the limits of its racks, (P,), if they are at these places."""
+    slots, limits, width = np.flatnonzero(places >= 0), rack_limits(encoding), int(encoding.racks.max()) + 1
+    rows, held = np.unique(pairs(encoding.owners[slots], encoding.racks[places[slots]], width), return_counts=True)
+    owners, count = rows // width, len(encoding.rack_limit)
+    beyond = np.bincount(owners, np.maximum(0, held - limits.most[owners]), count).astype(np.int64)
+    return beyond + np.maximum(0, np.bincount(owners[held >= limits.most[owners]], minlength=count) - limits.full)
+
+
 def _pins(problem: Problem) -> tuple[IndexArray, IndexArray]:
     """Row of the rank table for each partition's leader, and ranks of brokers; row 0 prefers no rack."""
     names, brokers, pinned = problem.partitions.topic_names, problem.brokers, problem.rules.leader_racks

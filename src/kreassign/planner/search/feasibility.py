@@ -22,10 +22,18 @@ from kreassign.model.text import agreeing, counted, format_amount
 from kreassign.planner.arrays import NOWHERE, BoolArray, IndexArray
 from kreassign.planner.goals import DISK, Goal
 from kreassign.planner.problem.holds import Hold, first_names, held_sentences
-from kreassign.planner.problem.problem import Budget, Problem, RackRule
+from kreassign.planner.problem.problem import ANY_RACKS, Budget, Problem, RackRule
 from kreassign.planner.search.compiled import kernels, loops
 from kreassign.planner.search.compiled.kernels import NO_RANK, REMOVED, Encoding, SlotsByBroker, State, slots_by_broker
-from kreassign.planner.search.encoding import Search, crowding, may_stay_or_go, rack_limits, refresh, scales
+from kreassign.planner.search.encoding import (
+    Search,
+    crowding,
+    may_stay_or_go,
+    rack_excess,
+    rack_limits,
+    refresh,
+    scales,
+)
 
 # Make room.
 
@@ -45,6 +53,24 @@ def make_room(search: Search, unplaced: IndexArray) -> IndexArray:
     state.spare_capacity[:] = loose.headroom
     relieve(search)
     return unplaced[state.places[unplaced] < 0]
+
+
+def fill_crowded(search: Search, unplaced: IndexArray) -> IndexArray:
+    """Place these slots where racks stay as crowded as they are now, one of each partition at a time; return the rest.
+
+    Only where a rack that has room by the rule has none otherwise, and nothing is to repair racks.
+    """
+    encoding, state, loose = search.encoding, search.state, kernels.MOST_IN_RACK | ANY_RACKS << kernels.FULL_RACKS
+    while len(unplaced) and not search.problem.rules.repair_racks:
+        is_free = rack_excess(encoding, state.places) < rack_excess(encoding, encoding.initial_brokers)
+        owners, first = np.unique(encoding.owners[unplaced], return_index=True)
+        chosen = unplaced[first[is_free[owners]]]
+        limits = np.where(is_free, loose, encoding.rack_limit)
+        loops.fill_pass(encoding._replace(rack_limit=limits), state, chosen)
+        if not (state.places[chosen] >= 0).any():
+            break
+        unplaced = unplaced[state.places[unplaced] < 0]
+    return unplaced
 
 
 def relieve(search: Search) -> None:

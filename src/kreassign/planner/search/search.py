@@ -37,6 +37,7 @@ from kreassign.planner.search.feasibility import (
     RELIEF_THRESHOLDS,
     by_limits,
     exchange_attempts,
+    fill_crowded,
     go_back,
     is_overfull,
     make_room,
@@ -284,7 +285,7 @@ def _with_room(search: Search, unplaced: IndexArray) -> IndexArray:
             relieve(search)
         return unplaced
     loops.hand_over_pass(search.encoding, search.state, unplaced)
-    unplaced = _fill(search, unplaced)
+    unplaced = fill_crowded(search, _fill(search, unplaced))
     if not len(unplaced):
         return unplaced
     before, encoding = copy_of(search.state), search.encoding
@@ -318,6 +319,7 @@ def _most(search: Search, waiting: IndexArray) -> IndexArray:
         loops.fill_pass(encoding, state, waiting)
         waiting = waiting[state.places[waiting] == UNPLACED]
         loops.hand_over_pass(encoding, state, waiting)
+    waiting = fill_crowded(search, waiting)
     if not problem.rules.only_forced or problem.budget != Budget():
         return waiting
     groups, left = [waiting], [waiting[:0]]
