@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from kreassign.errors import Infeasible, InputError
+from kreassign.model.closures import Closure
 from kreassign.planner import Assignment, Problem
 from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.tasks import Circumstances, what_if
@@ -46,6 +47,18 @@ def test_new_brokers_are_like_the_others_and_go_where_racks_are_short() -> None:
     assert evaluate(grown, Assignment.current(grown.partitions)).legal
 
 
+@pytest.mark.parametrize("others", [
+    {"capacity": {}},
+    {"capacity": {}, "closure": Closure.UNREAD},
+    {"capacity": {"disk": 4.0}, "closure": Closure.MAINTENANCE},
+    {"capacity": {"disk": 4.0}, "is_live": False},
+])  # fmt: skip
+def test_they_are_like_those_that_stay_and_have_a_limit(others: dict) -> None:
+    hosts = [*brokers(1, 2, capacity={"disk": 10.0}), *brokers(3, 4, 5, **others)]
+    found = what_if(posed(hosts, W_LOADS), Circumstances(added=1)).brokers
+    assert found.capacity["disk"].tolist()[-1] == 10.0
+
+
 def test_after_the_highest_id_of_kafka_come_those_that_are_free() -> None:
     problem = posed(brokers(0, 2, 2**31 - 2), [partition(0, 0, 2)])
     assert what_if(problem, Circumstances(added=3)).brokers.ids.tolist() == [0, 2, 2**31 - 2, 2**31 - 1, 1, 3]
@@ -82,6 +95,13 @@ def test_each_resource_tells_what_it_needs_and_a_placement_is_found() -> None:
         ResourceNeed("replicas", "", 24.0, 10.0, 3),
     )
     assert (found.brokers, found.present, found.at_most) == (5, 3, 0.5)
+
+
+@pytest.mark.parametrize("others", [{}, {"is_live": False}, {"closure": Closure.UNREAD}])
+def test_brokers_without_a_limit_say_nothing_of_it(others: dict) -> None:
+    hosts = [*brokers(1, 2, capacity={"disk": 100.0 * GIGABYTE}), *brokers(3, 4, 5, **others)]
+    found = brokers_needed(posed(hosts, SIZED_LOADS), at_most=0.5)
+    assert found.needs == (ResourceNeed("disk", "B", 240.0 * GIGABYTE, 50.0 * GIGABYTE, 5),)
 
 
 def test_fewer_brokers_than_there_are_may_do() -> None:

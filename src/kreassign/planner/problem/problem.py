@@ -65,15 +65,19 @@ class Brokers:
         return len(self.ids)
 
     def extended(self, ids: Sequence[int], racks: Sequence[int], *, are_open: bool) -> Brokers:
-        """Add brokers without replicas: open ones like the median of the present ones, or ones to be emptied."""
-        count = len(ids)
+        """Add brokers without replicas: open ones, or ones to be emptied.
+
+        Open ones are like the median of the open ones that stay; of limits, those count that are known.
+        """
+        count, like = len(ids), self.staying & (self.closures == Closure.NONE)
 
         def joined(values: _Values, more: object) -> _Values:
             return np.append(values, np.full(count, more, values.dtype))
 
-        def usual(values: FloatArray, of_closed: float) -> FloatArray:
+        def usual(values: FloatArray, chosen: BoolArray, otherwise: float) -> FloatArray:
             # Limits may be whole numbers: infinity needs floats.
-            return joined(values.astype(np.float64), np.median(values) if are_open else of_closed)
+            more = np.median(values[chosen]) if are_open and chosen.any() else otherwise
+            return joined(values.astype(np.float64), more)
 
         return Brokers(
             ids=np.append(self.ids, np.array(ids, np.int32)),
@@ -85,8 +89,10 @@ class Brokers:
             must_empty=joined(self.must_empty, not are_open),
             closures=joined(self.closures, Closure.NONE),
             broker_sets=joined(self.broker_sets, NOWHERE),
-            capacity={name: usual(limits, np.inf) for name, limits in self.capacity.items()},
-            shares={name: usual(shares, 0.0) for name, shares in self.shares.items()},
+            capacity={
+                name: usual(limits, like & np.isfinite(limits), np.inf) for name, limits in self.capacity.items()
+            },
+            shares={name: usual(shares, like, 0.0) for name, shares in self.shares.items()},
         )
 
     @property

@@ -184,7 +184,9 @@ def _reduced(problem: Problem, at_most: float) -> Problem:
 def _needs(problem: Problem) -> tuple[ResourceNeed, ...]:
     found = []
     for band, total in zip(problem.bands, problem.totals.tolist(), strict=True):
-        limit = float(np.median(problem.brokers.capacity_of(band.goal.name)))
+        limits = problem.brokers.capacity_of(band.goal.name)
+        known = problem.brokers.staying & np.isfinite(limits)
+        limit = float(np.median(limits[known])) if known.any() else math.inf
         if math.isfinite(limit) and limit > 0:
             unit, count = problem.unit_of(band.goal.name), math.ceil(total / limit - 1e-9)
             found.append(ResourceNeed(band.goal.name, unit, total, limit, count))
