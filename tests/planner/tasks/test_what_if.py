@@ -5,7 +5,7 @@ import pytest
 
 from kreassign.errors import Infeasible, InputError
 from kreassign.model.closures import Closure
-from kreassign.planner import Assignment, Problem
+from kreassign.planner import Assignment, BrokerFacts, Problem, RackRule, Rules
 from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.tasks import Circumstances, what_if
 from kreassign.planner.tasks.what_if import ResourceNeed, brokers_needed
@@ -108,12 +108,38 @@ def test_fewer_brokers_than_there_are_may_do() -> None:
     assert brokers_needed(cluster(6, disk=100.0 * GIGABYTE), at_most=1.0).brokers == 3
 
 
+def sized(ids: range, gigabytes: float, racks: str | None = None) -> list[BrokerFacts]:
+    return brokers(*ids, racks=racks, capacity={"disk": gigabytes * GIGABYTE})
+
+
+@pytest.mark.parametrize("hosts", [
+    [*sized(range(1, 4), 1), *sized(range(4, 9), 100)],
+    [*sized(range(1, 6), 100), *sized(range(6, 9), 1)],
+])  # fmt: skip
+def test_which_ids_the_small_brokers_have_does_not_count(hosts: list[BrokerFacts]) -> None:
+    loads = [partition(number, 4, 5, gigabytes=10) for number in range(12)]
+    assert brokers_needed(posed(hosts, loads), at_most=1.0).brokers == 3
+
+
+def test_which_ids_a_rack_has_does_not_count() -> None:
+    loads = [partition(number, 1, 4, gigabytes=10) for number in range(6)]
+    problem = posed(sized(range(1, 7), 100, "aaabbb"), loads, rules=Rules(racks=RackRule.STRICT))
+    assert brokers_needed(problem, at_most=1.0).brokers == 2
+
+
+def test_a_refusal_after_a_search_blames_no_partition() -> None:
+    loads = [partition(number, 1, gigabytes=6) for number in range(60)]
+    with pytest.raises(Infeasible, match=r"no placement was found on 36 to 46 brokers; more are not looked into"):
+        brokers_needed(posed(sized(range(1, 4), 10), loads), at_most=1.0)
+
+
 def test_there_are_never_fewer_brokers_than_replicas_of_a_partition() -> None:
     assert brokers_needed(cluster(4, disk=10_000.0 * GIGABYTE)).brokers == 2
 
 
 def test_a_partition_too_large_for_any_broker_fits_on_no_number_of_them() -> None:
-    with pytest.raises(Infeasible, match="no placement was found on 35 to 45 brokers"):
+    words = "t-0 alone has 10 GB of disk, and one broker may have 7 GB, 70% of the limit that is usual here"
+    with pytest.raises(Infeasible, match=words):
         brokers_needed(cluster(3, disk=10.0 * GIGABYTE))
 
 

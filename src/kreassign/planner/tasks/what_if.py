@@ -7,6 +7,7 @@ returns several plans for one task, none of which is worse than another in every
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -16,7 +17,7 @@ import numpy as np
 from kreassign.errors import Infeasible, InputError
 from kreassign.model.closures import Closure
 from kreassign.model.plan_facts import plan_id
-from kreassign.model.text import counted
+from kreassign.model.text import counted, format_amount
 from kreassign.planner.arrays import NOWHERE
 from kreassign.planner.check.cost import predict
 from kreassign.planner.check.evaluate import evaluate
@@ -106,6 +107,7 @@ def with_new_brokers(problem: Problem, count: int) -> Problem:
 
 
 RIGHT_SIZE_TRIES = 10
+ROUNDING = 1e-9
 MOST_BROKERS = 10_000
 """Largest plausible cluster: if more are needed, loads or limits are wrong."""
 
@@ -142,9 +144,9 @@ class RightSize:
 def brokers_needed(problem: Problem, at_most: float = 0.7) -> RightSize:
     """Find the fewest brokers like the present ones, none above `at_most` of any limit; closed brokers do not count.
 
-    Starts with the need of each resource alone and adds brokers until a placement is found. Raises InputError without
-    any limit, Infeasible if even `RIGHT_SIZE_TRIES` more brokers than the resources need do not suffice, or they need
-    more than `MOST_BROKERS`.
+    All have the median limits. Starts with the need of each resource alone and adds brokers until a placement is found.
+    Raises InputError without any limit, Infeasible if a replica is too large for a broker, if even `RIGHT_SIZE_TRIES`
+    more brokers than the resources need do not suffice, or they need more than `MOST_BROKERS`.
     """
     if not 0 < at_most <= 1:
         raise InputError(f"brokers cannot be used at {at_most:.0%} of their limits; specify from 1 to 100 %")
@@ -161,14 +163,31 @@ def brokers_needed(problem: Problem, at_most: float = 0.7) -> RightSize:
             "look at the loads (`kreassign load --show`) and at the limits",
             goals=(most.goal,),
         )
+    _refuse_too_large(reduced, needs, at_most)
     unlimited, unknown = _not_counted(reduced, needs)
     for count in range(least, least + RIGHT_SIZE_TRIES + 1):
-        if _fits(reduced, count):
+        if _fits(reduced, count, needs):
             present = int(reduced.brokers.staying.sum())
             return RightSize(count, present, at_most, needs, unlimited, unknown, factor)
     raise Infeasible(
-        f"no placement was found on {least} to {least + RIGHT_SIZE_TRIES} brokers; some partition is too large for one"
+        f"no placement was found on {least} to {least + RIGHT_SIZE_TRIES} brokers; more are not looked into: allow "
+        "more of each limit (--at-most)"
     )
+
+
+def _refuse_too_large(problem: Problem, needs: tuple[ResourceNeed, ...], at_most: float) -> None:
+    """Raise Infeasible for a partition whose leader exceeds a limit on any broker, however many there are."""
+    goals = {band.goal.name: band.goal for band in problem.bands}
+    for need in needs:
+        loads = goals[need.goal].leader(problem.partitions)
+        if len(loads) and (most := float(loads.max())) > need.limit * (1 + ROUNDING):
+            name, amounts = problem.partitions.name(int(loads.argmax())), (most, need.limit)
+            load, limit = (format_amount(one, need.unit) for one in amounts)
+            raise Infeasible(
+                f"{name} alone has {load} of {need.goal}, and one broker may have {limit}, {at_most:.0%} of the limit "
+                "that is usual here: no number of such brokers carries it",
+                goals=(need.goal,),
+            )
 
 
 def _reduced(problem: Problem, at_most: float) -> Problem:
@@ -201,16 +220,30 @@ def _not_counted(problem: Problem, needs: tuple[ResourceNeed, ...]) -> tuple[tup
     return tuple(name for name in goals if name in known - counted), tuple(name for name in goals if name not in known)
 
 
-def _fits(problem: Problem, count: int) -> bool:
-    present = problem.brokers.ids[problem.brokers.staying].tolist()
+def _fits(problem: Problem, count: int, needs: tuple[ResourceNeed, ...]) -> bool:
+    present = _across_racks(problem.brokers)
     sized = drain_brokers(problem, present[count:]) if count < len(present) else problem
     if count > len(present):
         sized = with_new_brokers(problem, count - len(present))
+    usual = {need.goal: np.full(len(sized.brokers), need.limit) for need in needs}
+    sized = replace(sized, brokers=replace(sized.brokers, capacity={**sized.brokers.capacity, **usual}))
     try:
         found = evaluate(sized, solve(sized).assignment)
     except Infeasible:
         return False
     return found.legal and not found.above_limits
+
+
+def _across_racks(brokers: Brokers) -> list[int]:
+    """Ids of the brokers that stay, one of each rack in turn."""
+    turns: Counter[int] = Counter()
+    order = []
+    for broker, rack in zip(
+        brokers.ids[brokers.staying].tolist(), brokers.racks[brokers.staying].tolist(), strict=True
+    ):
+        order.append((turns[rack], rack, broker))
+        turns[rack] += 1
+    return [broker for _, _, broker in sorted(order)]
 
 
 # Several plans for one task, none of which is worse than another in everything.
