@@ -35,6 +35,7 @@ CAUSES: dict[Hold, tuple[dict[str, Any], tuple[str, ...]]] = {
     Hold.EXCLUDED: ({}, ("--exclude-topics", "t")),
     Hold.MOVING: ({"replicas": (0, 1, 2), "adding": (2,), "log_dirs": ("/a",) * 3, "sizes_bytes": (GB,) * 3}, ()),
     Hold.UNSIZED: ({"sizes_bytes": (None, None)}, ()),
+    Hold.LEADERLESS: ({"leader": -1}, ()),
     Hold.OUT_OF_REACH: ({"replicas": (8, DEAD), "isr": (DEAD,), "leader": -1, "sizes_bytes": (None, None)}, ()),
 }
 

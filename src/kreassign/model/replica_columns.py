@@ -26,8 +26,8 @@ class ReplicaColumns:
     partition, NaN where unknown. `log_dirs` are indices into `paths`, negative where unknown; `future_log_dirs`
     likewise those to which brokers are moving their copies, negative for none. `read_bytes_per_s` is the read rate of
     consumers, NaN where not measured; None if never measured. `leader_cpu` and `follower_cpu` are
-    likewise the part of a broker's CPU that a replica takes in each role. `in_sync` marks replicas in sync; None if
-    that is not known.
+    likewise the part of a broker's CPU that a replica takes in each role. `in_sync` marks replicas in sync,
+    `is_leaderless` those of partitions that nobody leads; None if that is not known.
     """
 
     topic_names: Sequence[str]
@@ -45,6 +45,7 @@ class ReplicaColumns:
     follower_cpu: Floats | None = None
     in_sync: npt.NDArray[np.bool_] | None = None
     future_log_dirs: Ints | None = None
+    is_leaderless: npt.NDArray[np.bool_] | None = None
 
     @classmethod
     def of_lists(

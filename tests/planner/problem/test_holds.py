@@ -1,8 +1,12 @@
 """A fixed partition is reported with its cause and the remedy."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from kreassign.errors import Infeasible
+from kreassign.model import TopicPartition
 from kreassign.planner import BrokerFacts, solve
 from kreassign.planner.problem.build import problem_from
 from kreassign.planner.problem.holds import Hold, held_sentences
@@ -33,6 +37,14 @@ def test_each_cause_is_told_by_its_own_name() -> None:
         "moving-0": "being reassigned",
         "unsized-0": "no broker reported the size and of an excluded topic",
     }
+
+
+def test_a_partition_without_a_leader_stays() -> None:
+    columns = replace(columns_of(ROWS), is_leaderless=np.array([row.topic == "free" for row in ROWS]))
+    problem = problem_from((BrokerFacts(1), BrokerFacts(2)), columns)
+    assert problem.partitions.holds_of([1]) == [(TopicPartition("free", 0), Hold.LEADERLESS)]
+    with pytest.raises(Infeasible, match=r"free-0 must stay \(it has no leader to copy from\); bring back a replica"):
+        solve(drain_brokers(problem, (1,)))
 
 
 def test_tasks_tell_what_they_do_not_choose() -> None:

@@ -7,7 +7,7 @@ Also read the basis of the loads: each verdict, the last measured hour, and how 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -136,6 +136,7 @@ def read_plan_columns(where: Where, cluster: str | None, statistic: str = "mean"
         in_sync=in_sync,
     )
     is_leader = np.asarray(found["is_leader"], np.bool_)
+    replicas = replace(replicas, is_leaderless=~np.isin(replicas.keys, replicas.keys[is_leader]))
     return PlanColumns(chosen, snapshot_id, replicas, is_leader, reason_names, reasons)
 
 

@@ -13,6 +13,7 @@ from math import isnan
 import numpy as np
 import numpy.typing as npt
 
+from kreassign.model.cluster import NO_LEADER
 from kreassign.model.replica_columns import ReplicaColumns
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotPartition, SnapshotTopic
 
@@ -150,6 +151,7 @@ def seen_replicas(columns: SnapshotColumns) -> ReplicaColumns:
         log_dirs=columns.log_dirs,
         in_sync=(lists.values == columns.leaders[owners]) | np.isin(lists.keys, columns.isr.keys),
         future_log_dirs=_future_log_dirs(columns) if len(columns.future_log_dirs) else None,
+        is_leaderless=(columns.leaders == NO_LEADER)[owners],
     )
 
 

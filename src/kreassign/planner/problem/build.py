@@ -271,10 +271,10 @@ MOST_BYTES = 10**18
 def problem_from(hosts: Sequence[BrokerFacts], columns: ReplicaColumns, *, reads_per_write: float = 1.0) -> Problem:
     """Build a problem with the default policy.
 
-    Partitions that are being reassigned or have no known size may not move. A broker with replicas that is not among
-    the hosts is dead. A leader sends each byte written once to each follower, and to consumers the measured rate, or if
-    there is none each byte `reads_per_write` times; CPU is measured, or else estimated from the bytes in and out
-    (`build.py`). Raises InputError for a broker named twice in a list.
+    Partitions that are being reassigned, have no known size or no leader may not move. A broker with replicas that is
+    not among the hosts is dead. A leader sends each byte written once to each follower, and to consumers the measured
+    rate, or if there is none each byte `reads_per_write` times; CPU is measured, or else estimated from the bytes in
+    and out (`build.py`). Raises InputError for a broker named twice in a list.
     """
     missing = sorted(set(np.unique(columns.brokers).tolist()) - {host.id for host in hosts})
     everyone = [*hosts, *(BrokerFacts(broker, is_live=False) for broker in missing)]
@@ -320,6 +320,8 @@ def _partitions_of_columns(
         None if one is None else one[first] for one in (columns.leader_cpu, columns.follower_cpu)
     )
     leader_cpu, follower_cpu = replica_cpu(write, sent, leader_cpu, follower_cpu)
+    leaderless = np.zeros(count, bool) if columns.is_leaderless is None else columns.is_leaderless[first]
+    holds = columns.is_reassigning[first] * Hold.MOVING | np.isnan(size) * Hold.UNSIZED | leaderless * Hold.LEADERLESS
     found = Partitions(
         topic_names=tuple(columns.topic_names),
         topics=topics[starts].astype(np.int32),
@@ -336,7 +338,7 @@ def _partitions_of_columns(
         leader_cpu=leader_cpu,
         follower_cpu=follower_cpu,
         wanted_factors=factors,
-        holds=(columns.is_reassigning[first] * Hold.MOVING | np.isnan(size) * Hold.UNSIZED).astype(np.int32),
+        holds=holds.astype(np.int32),
         broker_sets=np.full(count, NOWHERE, np.int32),
         is_lost=np.zeros(len(order), bool),
         in_sync=None if columns.in_sync is None else columns.in_sync[order],

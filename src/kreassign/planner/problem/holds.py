@@ -23,6 +23,7 @@ class Hold(IntFlag):
     TOO_LARGE = 64
     STAYS = 128
     CORDONED = 256
+    LEADERLESS = 512
 
     @property
     def why(self) -> str:
@@ -68,6 +69,10 @@ _WORDS = {
     Hold.NOT_CHOSEN: ("not chosen", "choose its topic too"),
     Hold.TOO_LARGE: ("one copy takes longer than --fit-in", "give more time, or a higher --rate"),
     Hold.STAYS: ("to stay", "plan without that"),
+    Hold.LEADERLESS: (
+        "it has no leader to copy from",
+        "bring back a replica that may lead it (`kreassign doctor`), then plan again",
+    ),
     Hold.CORDONED: (
         "a broker of it is cordoned, or may be, and Kafka refuses every changed list that names that",
         "open the broker, or take it out of the cluster (`kreassign doctor` says how)",
