@@ -314,7 +314,7 @@ def _allowed_per_rack(problem: Problem, racks: IndexArray) -> tuple[IntArray, In
     return allowed, in_racks
 
 
-def _racks_above(problem: Problem, racks: IndexArray, level: int) -> IntArray:
+def _racks_above(problem: Problem, racks: IndexArray, level: int) -> IndexArray:
     """Number of racks in which more brokers than `level` may have a replica of each partition, (P,)."""
     partitions, brokers, count = problem.partitions, problem.brokers, len(problem.brokers)
     receives = brokers.is_live & ~brokers.must_empty & brokers.may_receive & (brokers.closures == Closure.NONE)

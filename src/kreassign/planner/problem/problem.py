@@ -632,8 +632,8 @@ class Problem:
         width = int(racks.max()) + 1
         room = np.zeros((len(now), len(levels)), np.int64)
         # A broker that receives counts unless it loses its copy for good, another one only where it keeps a copy.
-        changes = (brokers.staying & ~brokers.receiving)[now.replicas] & ~self.leaving
-        changes = changes.astype(np.int64) - (brokers.receiving[now.replicas] & self.leaving)
+        keeps = (brokers.staying & ~brokers.receiving)[now.replicas] & ~self.leaving
+        changes = keeps.astype(np.int64) - (brokers.receiving[now.replicas] & self.leaving)
         for broker_set in np.unique(now.broker_sets).tolist():
             members = (broker_set == NOWHERE) | (brokers.broker_sets == broker_set)
             sizes = np.bincount(racks[members & brokers.receiving], minlength=width)

@@ -238,7 +238,9 @@ def rack_excess(encoding: Encoding, places: IndexArray) -> IndexArray:
     rows, held = np.unique(pairs(encoding.owners[slots], encoding.racks[places[slots]], width), return_counts=True)
     owners, count = rows // width, len(encoding.rack_limit)
     beyond = np.bincount(owners, np.maximum(0, held - limits.most[owners]), count).astype(np.int64)
-    return beyond + np.maximum(0, np.bincount(owners[held >= limits.most[owners]], minlength=count) - limits.full)
+    full = np.bincount(owners[held >= limits.most[owners]], minlength=count)
+    beyond += np.maximum(full - limits.full, 0).astype(np.int64)
+    return beyond
 
 
 def _pins(problem: Problem) -> tuple[IndexArray, IndexArray]:
