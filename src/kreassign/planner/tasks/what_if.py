@@ -1,7 +1,7 @@
 """What if: the same cluster under other circumstances, the number of brokers that a load needs, and alternative plans.
 
 `what_if` changes loads, brokers or limits of a problem. `brokers_needed` searches the fewest brokers. `pareto`
-returns several plans for one task, none of which is worse than another in everything.
+retaken several plans for one task, none of which is worse than another in everything.
 """
 
 from __future__ import annotations
@@ -236,13 +236,13 @@ def _fits(problem: Problem, count: int, needs: tuple[ResourceNeed, ...]) -> bool
 
 def _across_racks(brokers: Brokers) -> list[int]:
     """Ids of the brokers that stay, one of each rack in turn."""
-    turns: Counter[int] = Counter()
+    taken: Counter[int] = Counter()
     order = []
     for broker, rack in zip(
         brokers.ids[brokers.staying].tolist(), brokers.racks[brokers.staying].tolist(), strict=True
     ):
-        order.append((turns[rack], rack, broker))
-        turns[rack] += 1
+        order.append((taken[rack], rack, broker))
+        taken[rack] += 1
     return [broker for _, _, broker in sorted(order)]
 
 
