@@ -68,7 +68,7 @@ COMMAND_LINES = {
     "twin start --scenario": "twin start --scenario {odd} --port 0",
     "verify plan_or_run": f"verify {{odd}} {NOWHERE}",
     "web --certificate": "web --certificate {odd} --key {plan} --listen 127.0.0.1:0",
-    "web --key": "web --certificate {plan} --key {odd} --listen 127.0.0.1:0",
+    "web --key": "web --certificate {certificate} --key {odd} --listen 127.0.0.1:0",
 }
 """How to call the command, for every parameter that takes a file; `plan` stands for all its tasks.
 
@@ -194,10 +194,11 @@ def test_a_file_of_a_secret_that_is_no_text_or_can_be_guessed_is_named(
 
 
 def invoke(tmp_path: Path, line: str) -> Result:
-    odd, plan, snapshot = (tmp_path / f"{name}.json" for name in ("odd", "plan", "snapshot"))
-    plan.write_text(PLAN)
-    write_snapshot(snapshot, SNAPSHOT)
-    places = {"odd": odd, "plan": plan, "snapshot": snapshot, "folder": tmp_path / "data"}
+    places = {name: tmp_path / f"{name}.json" for name in ("odd", "plan", "snapshot", "certificate")}
+    places["plan"].write_text(PLAN)
+    places["certificate"].write_text("-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n")
+    write_snapshot(places["snapshot"], SNAPSHOT)
+    places["folder"] = tmp_path / "data"
     result = CliRunner().invoke(kreassign, [word.format(**places) for word in line.split()])
     assert isinstance(result.exception, SystemExit) or result.exception is None, result.exception
     return result

@@ -30,7 +30,7 @@ from kreassign.executor.cluster.changes import (
     request_log_dirs,
 )
 from kreassign.executor.cluster.measurements import TrafficMeter
-from kreassign.executor.cluster.observations import OTHER_TOPIC, Expectations, FindingKind, verify
+from kreassign.executor.cluster.observations import OTHER_TOPIC, TOPIC_DELETED, Expectations, FindingKind, verify
 from kreassign.executor.cluster.port import ClusterPort, ConfigPort, confirmed_writes
 from kreassign.executor.cluster.readings import (
     live_of_two,
@@ -577,11 +577,13 @@ class Runner:
 
     def _changed_lists(self, names: Collection[TopicPartition]) -> Iterator[events.Refusal]:
         """Partitions that others may have moved since: the first of their lists is no choice of the run."""
-        known, _, unknown = topics_of_two(self._port, {name.topic for name in names}, only_lists=True)
+        known, absent, unknown = topics_of_two(self._port, {name.topic for name in names}, only_lists=True)
         present = partitions_of(known)
         for name in sorted(names):
             target, seen = self.run.records[name].move.target, present.get(name)
-            if name.topic in unknown:
+            if name.topic in absent:
+                yield events.Refusal(name, TOPIC_DELETED)
+            elif name.topic in unknown:
                 yield events.Refusal(name, error_text(unknown[name.topic]))
             elif seen is not None and seen.replicas != target:
                 moved = f"its replicas are {list(seen.replicas)} and not {list(target)}"
@@ -608,7 +610,7 @@ class Runner:
 def _why_left(topic: str, known: Mapping[str, bool], absent: Collection[str]) -> str:
     """Why nobody is elected for partitions of this topic; "" if they are still those of the run."""
     if topic in absent:
-        return "its topic was deleted"
+        return TOPIC_DELETED
     return OTHER_TOPIC if known.get(topic) else ""
 
 

@@ -208,10 +208,13 @@ class Place(click.Path):
         return super().convert(value, param, ctx)
 
 
+OF_SHELLS = (Path("/dev"), Path("/dev/fd"))
+
+
 class InputPath(click.Path):
     """A file that is there. A named pipe is refused: reading one waits for its writer, maybe for ever.
 
-    What a shell puts in place of `<(command)` is below /dev or /proc, and has its writer.
+    What a shell puts in place of `<(command)` is in /dev/fd or below /proc, and has its writer, as /dev/stdin has.
     """
 
     def __init__(self, *, takes_directory: bool = False) -> None:
@@ -224,7 +227,7 @@ class InputPath(click.Path):
         except click.BadParameter as error:
             meant = Path(str(value))
             raise click.BadParameter(f"{error.message}{_similar_file(meant)}{_tilde(meant)}", ctx, param) from error
-        if path.is_fifo() and path.parts[:2] not in {("/", "dev"), ("/", "proc")}:
+        if path.is_fifo() and path.parent not in OF_SHELLS and path.parts[:2] != ("/", "proc"):
             self.fail(f"{str(path)!r} is a pipe; write its content to a file first", param, ctx)
         return path
 

@@ -174,6 +174,7 @@ def observe(moves: Iterable[PlannedMove], answers: Answers) -> tuple[PartitionOb
     return tuple(observation for observation in seen if observation is not None)
 
 
+TOPIC_DELETED = "its topic was deleted"
 OTHER_TOPIC = "its topic was deleted, and another one created under its name"
 """Reason for a partition whose topic `is_another`."""
 
