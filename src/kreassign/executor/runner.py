@@ -43,7 +43,7 @@ from kreassign.executor.guards import GuardName, Health, Unread
 from kreassign.executor.history.run_history import history, refuse_over
 from kreassign.executor.lease import NO_LEASE, Forgone, Held, Lease, LeaseStatus, Taken
 from kreassign.executor.state import Machine, RunView
-from kreassign.model import Batch, ConfigChange, ConfigResource, ElectionType, TopicPartition
+from kreassign.model import NO_LEADER, Batch, ConfigChange, ConfigResource, ElectionType, TopicPartition
 from kreassign.model.authorization import error_text, reason_text
 from kreassign.model.closures import leading_nothing
 from kreassign.model.error_codes import ELECTION_NOT_NEEDED, NO_REASSIGNMENT_IN_PROGRESS, has_code
@@ -597,10 +597,20 @@ class Runner:
             overrides=instruction.overrides,
             topic_ids=events.topic_ids_of_moves(instruction.moves),
         )
-        findings = verify(expected, requests.read_facts(self._port, expected))
+        facts = requests.read_facts(self._port, expected)
+        findings = verify(expected, facts)
         led_by_others = {finding.subject for finding in findings if finding.kind is FindingKind.LEADER}
-        leaders = {name: target[0] for name, target in targets.items() if str(name) in led_by_others}
-        if spared := set(map(str, self._led_by_none_yet(leaders))):
+        # Led by nobody is no matter of who is in maintenance: it is told.
+        leaders = {
+            name: targets[name][0]
+            for name, seen in facts.partitions.items()
+            if str(name) in led_by_others and seen.leader != NO_LEADER
+        }
+        try:
+            spared = set(map(str, self._led_by_none_yet(leaders)))
+        except ClusterError:  # who is in maintenance is not known: all that was found is told
+            spared = set()
+        if spared:
             findings = tuple(one for one in findings if one.kind is not FindingKind.LEADER or one.subject not in spared)
             led_by_others -= spared
         names = tuple(name for name in targets if str(name) in led_by_others)

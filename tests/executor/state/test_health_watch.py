@@ -217,6 +217,17 @@ def test_a_move_whose_copies_caught_up_does_not_stall() -> None:
     assert [one.seen.split()[0] for one in run.go("").view.verdicts] == ["a-1"]
 
 
+def test_a_move_that_was_refused_for_now_and_is_held_does_not_stall() -> None:
+    run = watched(guards={GuardName.STALL: Reaction.HOLD})
+    for_now = MovesSubmitted(1_000, (), deferred=(Refusal(A0, "not the controller"), Refusal(A1, "not the controller")))
+    run.on(SubmissionIntended(1_000, (A0, A1)), for_now, HoldRequested(2_000, 1))
+    for at_ms in range(60_000, 1_260_000, 60_000):
+        recorded(run.on(look(at_ms, UNTOUCHED), HealthObserved(at_ms, WELL)))
+    assert run.view.verdicts == ()
+    run.on(ReleaseRequested(1_260_000, 2), look(1_260_000, UNTOUCHED), HealthObserved(1_260_000, WELL))
+    assert run.decided == "submit a-0 a-1"
+
+
 FOREIGN = replace(WELL, foreign_configs=(ODD,))
 
 

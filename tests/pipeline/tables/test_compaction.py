@@ -72,15 +72,27 @@ def test_parts_written_again_after_they_were_found_outdated_stay(tmp_path: Path)
         write_rows(tmp_path, RUNS, [row(RUNS, run_id=run_id, ended_ms=ended_ms)], file_stem=run_id)
 
     def outdated() -> set[str]:
+        if any(each["ended_ms"] is None for each in read_rows(tmp_path, RUNS)):
+            return {"old"}
         write("again", None)
         return {"again", "old"}
 
     for run_id in ("again", "old", "other"):
         write(run_id, 1)
-    assert commits.expire_parts(tmp_path, RUNS, outdated) == 0
+    assert commits.expire_parts(tmp_path, RUNS, outdated) == 1
     assert {(each["run_id"], each["ended_ms"]) for each in read_rows(tmp_path, RUNS)} >= {("again", None), ("other", 1)}
-    assert commits.expire_parts(tmp_path, RUNS, lambda: {"old"}) == 1
     assert {each["run_id"] for each in read_rows(tmp_path, RUNS)} == {"again", "other"}
+
+
+def test_parts_that_are_always_written_again_are_told_and_stay(tmp_path: Path) -> None:
+    def outdated() -> set[str]:
+        write_rows(tmp_path, RUNS, [row(RUNS, run_id="again", ended_ms=1)], file_stem="again")
+        return {"again"}
+
+    outdated()
+    with pytest.raises(DataError, match="was changed by another process meanwhile"):
+        commits.expire_parts(tmp_path, RUNS, outdated)
+    assert {each["run_id"] for each in read_rows(tmp_path, RUNS)} == {"again"}
 
 
 def test_old_dates_of_metrics_go_and_small_files_become_one(tmp_path: Path) -> None:

@@ -383,17 +383,24 @@ def expire(data_dir: delta.DataDir, table: schemas.Table, before: str) -> int:
     return len(old)
 
 
+_TRIES = 3
+"""Times that rows are to be deleted which others write again meanwhile."""
+
+
 def expire_parts(data_dir: delta.DataDir, table: schemas.Table, outdated: Callable[[], Collection[str]]) -> int:
     """Delete all rows of outdated values of the partition column; returns the number of files removed.
 
-    `outdated` reads them when the table is open: where some are written again from then on, nothing is deleted.
+    `outdated` reads them when the table is open: where some are written again from then on, nothing is deleted, and
+    all is read again. Raises DataError where that happens time after time: what is outdated is then still there.
     """
-    log = delta.log_to_write(data_dir, table)
-    parts = outdated()
-    old = [file for file in log.files() if file.part in parts]
-    if old and table.partition_by is not None:
+    for left in reversed(range(_TRIES)):
+        log = delta.log_to_write(data_dir, table)
+        parts = outdated()
+        old = [file for file in log.files() if file.part in parts]
+        if not old or table.partition_by is None:
+            break
         values = ", ".join("'{}'".format(part.replace("'", "''")) for part in sorted(parts))
-        with delta.told(data_dir, table), suppress(CommitFailedError):
+        with delta.told(data_dir, table), suppress(*([CommitFailedError] if left else [])):
             log.delta.delete(f"{table.partition_by.name} IN ({values})")
             return len(old)
     return 0

@@ -1,7 +1,7 @@
 """What if: the same cluster under other circumstances, the number of brokers that a load needs, and alternative plans.
 
 `what_if` changes loads, brokers or limits of a problem. `brokers_needed` searches the fewest brokers. `pareto`
-retaken several plans for one task, none of which is worse than another in everything.
+returns several plans for one task, none of which is worse than another in everything.
 """
 
 from __future__ import annotations
