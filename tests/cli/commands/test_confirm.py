@@ -114,7 +114,9 @@ def test_ctrl_c_at_a_passphrase_signs_nothing(tmp_path: Path) -> None:
     subprocess.run(("ssh-keygen", "-q", "-t", "ed25519", "-N", "secret", "-f", str(key)), check=True)
     request.write_text(format_request(ApprovalRequest("ann", "cluster", 0, 1, (1,), ("rebalance",), {})))
     ours, theirs = pty.openpty()
-    words = ("setsid", "--ctty", *PROGRAM, "approve", str(tmp_path / "plan.json"), "--key", str(key))
+    # Tests that were started in the background inherit that SIGINT is ignored.
+    heard = ("env", "--default-signal=INT", "setsid", "--ctty")
+    words = (*heard, *PROGRAM, "approve", str(tmp_path / "plan.json"), "--key", str(key))
     (tmp_path / "plan.json").write_text('{"version": 1, "partitions": []}')
     with subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs) as process:
         os.close(theirs)

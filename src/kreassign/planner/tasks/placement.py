@@ -22,7 +22,7 @@ from kreassign.planner.goals import DISK
 from kreassign.planner.problem.build import cpu_per_cost
 from kreassign.planner.problem.holds import Hold
 from kreassign.planner.problem.policy import known_topic
-from kreassign.planner.problem.problem import Assignment, Budget, Gone, Partitions, Problem, Rules
+from kreassign.planner.problem.problem import Assignment, Budget, Gone, Partitions, Problem, RackLimits, Rules
 
 # New partitions: of a new topic, or more of a topic that exists.
 #
@@ -315,6 +315,14 @@ def _problem_to_judge(problem: Problem, settled: BoolArray) -> Problem:
     )
 
 
+def _limits_of_open(problem: Problem) -> RackLimits:
+    """Limits of racks as if all live brokers received: a run crowds no rack because another is closed for a while."""
+    brokers, partitions = problem.brokers, problem.partitions
+    all_open = replace(brokers, may_receive=np.ones_like(brokers.may_receive), closures=np.zeros_like(brokers.closures))
+    whole = replace(partitions, is_lost=np.zeros_like(partitions.is_lost))
+    return replace(problem, brokers=all_open, partitions=whole).rack_limits
+
+
 class _Successors:
     """Placement and load while replicas are settled one after the other."""
 
@@ -327,7 +335,7 @@ class _Successors:
         self._sizes = partitions.size_bytes[partitions.owners]
         self._bytes: FloatArray = np.bincount(held, self._sizes[~lost], count).astype(np.float64)
         self._counts: FloatArray = np.bincount(held, minlength=count).astype(np.float64)
-        self._racks, self._limits = problem.rack_of_broker, problem.rack_limits
+        self._racks, self._limits = problem.rack_of_broker, _limits_of_open(problem)
         self._room = problem.brokers.capacity_of(DISK.name)
 
     def settle(self, place: int, barred: BoolArray) -> str | None:
