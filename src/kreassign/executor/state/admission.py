@@ -216,17 +216,15 @@ def judge(run: Run, starting: Names, event: HealthObserved) -> tuple[Names, tupl
     run.clients = run.clients.after(health.clients, event.at_ms, is_holding=is_holding)
     clients = run.clients.readings
     unread = (*health.unread, *guards.unread_clients(clients))
-    # What was refused for now copies nothing until it is sent again: it fills no disk, and cannot stall.
-    under_way = tuple(record for record in run.moves.in_flight if not record.is_waiting)
-    beginning = (run.moves.records[name] for name in wanted)
     now = guards.GuardInputs(
         health=replace(health, foreign_configs=run.throttle.foreign, clients=clients, unread=unread),
         first=watch.first,
-        moves=tuple(record for record in under_way if record.lagging),
+        # What was refused for now copies nothing until it is sent again: it cannot stall.
+        moves=tuple(record for record in run.moves.in_flight if record.lagging and not record.is_waiting),
         destinations=tuple(sorted(destinations)),
         at_ms=event.at_ms,
-        incoming_bytes=left_by_destination({one.name: one for one in (*under_way, *beginning)}.values()),
-        incoming_by_log_dir=left_by_log_dir(under_way, _places(health.log_dir_space)),
+        incoming_bytes=left_by_destination(run.moves.copying_with(wanted)),
+        incoming_by_log_dir=left_by_log_dir(run.moves.in_flight, _places(health.log_dir_space)),
         disk_reserve=run.control.pace.disk_reserve,
         our_configs={key: override.value for key, override in run.throttle.pending.items()},
         named_log_dirs=run.moves.index.named_log_dirs,
