@@ -132,7 +132,7 @@ def test_a_disk_that_was_urgent_by_its_growth_is_told_when_its_share_is() -> Non
     assert urgent == ["its used share alone makes it urgent now"]
 
 
-def test_urgency_that_comes_and_goes_takes_no_proposal_back_within_an_hour() -> None:
+def test_urgency_that_comes_and_goes_keeps_its_proposal_for_an_hour() -> None:
     """It grows by 0.1% an hour, and retention cuts that much from it every 20 minutes: 440 hours are left, or 530."""
 
     def world(now_s: float) -> Observation:

@@ -390,7 +390,7 @@ def test_a_note_that_cannot_be_changed_hides_nothing_that_was_done(tmp_path: Pat
     assert operators.cordon == (None if is_cancelled else "*")
 
 
-def test_no_cordon_is_opened_unasked_while_the_note_of_ours_cannot_be_read(operators: Operators) -> None:
+def test_no_cordon_is_opened_while_the_note_of_ours_cannot_be_read(operators: Operators) -> None:
     die_while_draining(operators)
     note = garble(operators, CORDONS)
     assert not is_opened(operators)

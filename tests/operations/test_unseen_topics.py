@@ -142,7 +142,7 @@ def test_the_doctor_names_them_with_the_command_that_shows_them(half: Asked, who
     assert not [issue for issue in issues if "hidden" in issue.seen]
 
 
-def test_a_declared_topic_that_is_hidden_by_now_is_not_taken_from_its_file(half: Asked) -> None:
+def test_a_declared_topic_that_is_hidden_now_stays_in_its_file(half: Asked) -> None:
     """A listing leaves it out like one that was deleted; asked for by name, the cluster refuses."""
     with pytest.raises(Rejected, match="hidden"):
         placement_of_cluster(half.client, besides=["hidden"])

@@ -571,7 +571,7 @@ class Runner:
         return events.LeadersElected(self._time.now_ms(), (*outcome.ok, *leading), (*left, *refused), spared)
 
     def _led_by_none_yet(self, leaders: Mapping[TopicPartition, int]) -> tuple[TopicPartition, ...]:
-        """Those of these partitions whose leader is in maintenance. Raises ClusterError if that is unknown."""
+        """Partitions of these whose leader is in maintenance. Raises ClusterError if that is unknown."""
         barred = leading_nothing(leaders.values(), self._in_maintenance() if leaders else ())
         return tuple(name for name, leader in leaders.items() if leader in barred)
 
@@ -610,9 +610,8 @@ class Runner:
             spared = set(map(str, self._led_by_none_yet(leaders)))
         except ClusterError:  # who is in maintenance is not known: all that was found is told
             spared = set()
-        if spared:
-            findings = tuple(one for one in findings if one.kind is not FindingKind.LEADER or one.subject not in spared)
-            led_by_others -= spared
+        findings = tuple(one for one in findings if one.kind is not FindingKind.LEADER or one.subject not in spared)
+        led_by_others -= spared
         names = tuple(name for name in targets if str(name) in led_by_others)
         return events.Verified(self._time.now_ms(), tuple(map(str, findings)), names)
 

@@ -89,7 +89,7 @@ def closure_of(
 
 
 def leading_nothing(brokers: Iterable[int], in_maintenance: Collection[int]) -> frozenset[int]:
-    """Those of these brokers, live or not, that are to lead nothing."""
+    """Brokers of these, live or not, that are to lead nothing."""
     return frozenset(
         broker for broker in brokers if not closure_of((), in_maintenance=broker in in_maintenance).may_lead
     )

@@ -239,6 +239,11 @@ SOMEONE_ELSE = "someone else"
 """Words in the problem of a move that say whose doing it was."""
 
 
+def blames_others(problem: str | None) -> bool:
+    """True if a move failed since somebody else changed or cancelled it."""
+    return SOMEONE_ELSE in (problem or "")
+
+
 @dataclass(frozen=True, slots=True)
 class MoveHistory:
     """Outcome of one partition. Times are ms since the epoch; `size_bytes` is that of one copy before the run.
@@ -289,7 +294,7 @@ class MoveHistory:
     @property
     def is_changed_by_others(self) -> bool:
         """True if it failed since somebody else changed or cancelled it."""
-        return SOMEONE_ELSE in (self.problem or "")
+        return blames_others(self.problem)
 
     @property
     def completed_ms(self) -> int | None:

@@ -1,4 +1,4 @@
-"""What lies ahead of a prepared run: its write rates, hours and outages, and whether it still does what was seen."""
+"""Outlook of a prepared run: its write rates, hours and outages, and whether it still does what was seen."""
 
 from __future__ import annotations
 

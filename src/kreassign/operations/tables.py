@@ -195,7 +195,7 @@ def _outdated_readings(data: Path | str, oldest_ms: int) -> set[str]:
     for each in readings.to_pylist():
         later, topic_id = read_again[each["topic"]], each["topic_id"]
         is_same = later.keys() if topic_id is None else later.keys() & {topic_id, None}
-        if min((later[each] for each in is_same), default=oldest_ms) >= oldest_ms:
+        if min((later[one] for one in is_same), default=oldest_ms) >= oldest_ms:
             kept.add(each["label"])
         later[topic_id] = each["taken_ms_max"]
     return set(readings["label"].to_pylist()) - kept

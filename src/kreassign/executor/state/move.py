@@ -31,7 +31,7 @@ from kreassign.executor.state.attempts import Attempts
 from kreassign.executor.state.steps import move_steps
 from kreassign.executor.throttle_rates import CopiedPartition
 from kreassign.model import NO_LEADER, Reassignment, TopicPartition
-from kreassign.model.run import IN_FLIGHT, SOMEONE_ELSE, MoveStatus
+from kreassign.model.run import IN_FLIGHT, SOMEONE_ELSE, MoveStatus, blames_others
 from kreassign.model.text import format_amount
 
 PACE_MS = 60_000
@@ -232,7 +232,7 @@ class MoveRecord:
         if self.status is MoveStatus.COMPLETE:
             return (self.move.target,)
         # What others cancelled led to no target: they have made that list since.
-        may_be_made = self.may_have_made_target and SOMEONE_ELSE not in (self.problem or "")
+        may_be_made = self.may_have_made_target and not blames_others(self.problem)
         sent_in_vain = self.submissions.was_refused and not self.was_cancelled
         cancelled_to = () if sent_in_vain else self.cancelled_to
         return ((self.move.target,) if may_be_made else ()) + (self.step.original, *cancelled_to)

@@ -61,8 +61,11 @@ def fill_crowded(search: Search, unplaced: IndexArray) -> IndexArray:
     Only where a rack that has room by the rule has none otherwise, and nothing is to repair racks.
     """
     encoding, state, loose = search.encoding, search.state, kernels.MOST_IN_RACK | ANY_RACKS << kernels.FULL_RACKS
-    while len(unplaced) and not search.problem.rules.repair_racks:
-        is_free = rack_excess(encoding, state.places) < rack_excess(encoding, encoding.initial_brokers)
+    if not len(unplaced) or search.problem.rules.repair_racks:
+        return unplaced
+    at_first = rack_excess(encoding, encoding.initial_brokers)
+    while len(unplaced):
+        is_free = rack_excess(encoding, state.places) < at_first
         owners, first = np.unique(encoding.owners[unplaced], return_index=True)
         chosen = unplaced[first[is_free[owners]]]
         limits = np.where(is_free, loose, encoding.rack_limit)
