@@ -7,7 +7,7 @@ import pytest
 from bench.planner_random import judge
 from bench.random_clusters import random_cluster
 from kreassign.planner import plan_of, solve
-from kreassign.planner.problem.problem import fingerprint
+from kreassign.planner.problem.fingerprint import fingerprint
 
 pytestmark = pytest.mark.thorough
 

@@ -4,6 +4,7 @@ from kreassign.planner.arrays import NOWHERE
 from kreassign.planner.check.cost import BytesBound, Changes, bytes_bound, changes_of, least_seconds, predict
 from kreassign.planner.check.evaluate import Evaluation, Miss, evaluate
 from kreassign.planner.problem.build import BrokerFacts, LogDirFacts, PartitionFacts, problem_from, problem_of
+from kreassign.planner.problem.fingerprint import fingerprint
 from kreassign.planner.problem.goals_file import parse_policy
 from kreassign.planner.problem.policy import PlanPolicy, with_policy
 from kreassign.planner.problem.problem import (
@@ -17,7 +18,6 @@ from kreassign.planner.problem.problem import (
     Problem,
     RackRule,
     Rules,
-    fingerprint,
 )
 from kreassign.planner.reasons import reasons_of
 from kreassign.planner.results import assignment_of, current_plan, plan_of

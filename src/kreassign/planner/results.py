@@ -23,9 +23,10 @@ from kreassign.planner.check.cost import BytesBound, bytes_bound, changes_of, le
 from kreassign.planner.check.evaluate import Evaluation, evaluate, full_log_dirs
 from kreassign.planner.check.failover import STATES, Losses, losses
 from kreassign.planner.check.legality import rack_excess
+from kreassign.planner.problem.fingerprint import fingerprint
 from kreassign.planner.problem.holds import Hold, first_names, held_sentences
 from kreassign.planner.problem.policy import known_topic
-from kreassign.planner.problem.problem import Assignment, Partitions, Problem, fingerprint
+from kreassign.planner.problem.problem import Assignment, Partitions, Problem
 from kreassign.planner.reasons import distance_from_band, reasons_of
 
 # Translate between a plan (broker ids, paths) and an assignment in arrays (indices).

@@ -7,7 +7,7 @@ from kreassign.errors import InputError
 from kreassign.model.replica_columns import ReplicaColumns
 from kreassign.planner import BrokerFacts, LogDirFacts
 from kreassign.planner.problem.build import cpu_per_cost, problem_from
-from kreassign.planner.problem.problem import fingerprint
+from kreassign.planner.problem.fingerprint import fingerprint
 from tests.planner.replica_rows import ReplicaRow, columns_of
 
 NAN = float("nan")

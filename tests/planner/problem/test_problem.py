@@ -5,8 +5,8 @@ import pytest
 
 from kreassign.planner import Band, Budget, LogDirFacts, Problem, Rules, problem_of
 from kreassign.planner.goals import DISK
+from kreassign.planner.problem.fingerprint import fingerprint
 from kreassign.planner.problem.holds import Hold
-from kreassign.planner.problem.problem import fingerprint
 from tests.planner.small_problems import brokers, partition
 
 HOSTS = brokers(1, 2, racks="ab", capacity={"disk": 5.0}, log_dirs=(LogDirFacts("/a"),))

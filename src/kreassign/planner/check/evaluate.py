@@ -308,9 +308,30 @@ def share_of_each(problem: Problem, goal: Goal) -> FloatArray:
         part = limit
     else:
         part = np.ones(len(brokers))
-    following = loads_by_role(goal)[1](problem.partitions)
-    part = np.where(stays & (brokers.may_get_leaders | following.any()), part, 0.0)
-    return part / part.sum() if part.sum() else part
+    part = np.where(stays, part, 0.0)
+    part = part / part.sum() if part.sum() else part
+    leading, following = (column(problem.partitions) for column in loads_by_role(goal))
+    return _around_kept_leaders(problem, leading, part) if leading.any() and not following.any() else part
+
+
+def _around_kept_leaders(problem: Problem, leading: FloatArray, part: FloatArray) -> FloatArray:
+    """Leave brokers that are given no leaders what they keep leading, and share out the rest by `part`."""
+    now, brokers, rules = problem.partitions, problem.brokers, problem.rules
+    stays = brokers.is_live & ~brokers.must_empty
+    takes = stays & brokers.may_get_leaders & brokers.may_be_named
+    takes &= True if problem.gone is None else ~problem.gone.brokers
+    eligible = (stays & brokers.may_get_leaders)[now.replicas]
+    fixed = ~now.may_move[now.owners]
+    if not rules.between_brokers:
+        fixed |= ~problem.leaving & (sums(now.owners, eligible, len(now)) == 0)[now.owners]
+    if not rules.leaders or rules.only_forced or rules.is_given:
+        fixed |= ~problem.leaving & (stays & brokers.may_lead & ~brokers.may_get_leaders)[now.replicas]
+    leads = np.arange(len(now.replicas)) == now.offsets[now.owners]
+    led = np.where(leads & fixed, leading[now.owners], 0.0)
+    kept = np.where(takes | ~stays, 0.0, sums(now.replicas, led, len(brokers)))
+    part = np.where(takes, part, 0.0)
+    led_by_others = max(0.0, leading.sum() - kept.sum())
+    return np.asarray((kept + part / (part.sum() or 1.0) * led_by_others) / leading.sum())
 
 
 # Log directories that stay full under a plan between brokers. Reported so that "nothing to do" does not mislead.

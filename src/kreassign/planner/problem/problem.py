@@ -6,12 +6,11 @@ Shapes: N brokers, D log directories, P partitions, S present replicas, R bands.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from kreassign.model.closures import LEADS_NOTHING, Closure
 from kreassign.model.cluster import named_brokers
 from kreassign.model.placement import usual_factors
 from kreassign.model.text import ESTIMATED
-from kreassign.planner.arrays import NOWHERE, BoolArray, BytesArray, FloatArray, IndexArray, IntArray, pairs
+from kreassign.planner.arrays import NOWHERE, BoolArray, BytesArray, FloatArray, IndexArray, IntArray, pairs, sums
 from kreassign.planner.goals import CPU, GOALS, OPTIONAL_GOALS, Goal, goal_named, is_goal
 from kreassign.planner.problem.holds import Hold
 
@@ -648,40 +647,31 @@ class Problem:
         return room
 
     def shares_of(self, goal: Goal) -> FloatArray:
-        """Each broker's target part of the total, (N,); only leading brokers share a load that only leaders have."""
+        """Each broker's target part of the total, (N,).
+
+        Of a load that only leaders have, brokers that get no leaders keep theirs, and the others share the rest.
+        """
         shares = self.brokers.weights(goal.name)
-        if not goal.follower(self.partitions).any():
-            shares = np.where(self.brokers.may_get_leaders, shares, 0.0)
-            shares = shares / shares.sum() if shares.sum() else shares
-        return shares
+        brokers, loads = self.brokers, goal.leader(self.partitions)
+        fixed = brokers.staying & ~(brokers.may_get_leaders & brokers.may_be_named)
+        if self.gone is not None:
+            fixed |= self.gone.brokers
+        if goal.follower(self.partitions).any() or not fixed.any() or not loads.sum():
+            return shares
+        kept = np.where(fixed, self._kept_leaders(loads), 0.0) / loads.sum()
+        rest = np.where(fixed, 0.0, shares)
+        return np.asarray(kept + rest / (rest.sum() or 1.0) * max(0.0, 1.0 - kept.sum()))
 
-
-def fingerprint(problem: Problem) -> str:
-    """SHA-256 over all fields of the problem; a goal counts by its loads."""
-    digest = hashlib.sha256()
-    for part in (problem.brokers, problem.partitions, problem.log_dirs):
-        _add(digest, part)
-    for band in problem.bands:
-        _add(digest, (band.goal.name, band.goal.counts, band.tolerance, band.weight))
-        _add(digest, band.goal.leader(problem.partitions))
-        _add(digest, band.goal.follower(problem.partitions))
-    _add(digest, problem.rules)
-    _add(digest, problem.budget)
-    _add(digest, problem.gone)
-    return digest.hexdigest()
-
-
-def _add(digest: Any, value: Any) -> None:
-    if isinstance(value, np.ndarray):
-        digest.update(f"{value.dtype.str}{value.shape}".encode())
-        digest.update(np.ascontiguousarray(value).data)
-    elif hasattr(value, "__dataclass_fields__"):
-        for field in fields(value):
-            digest.update(field.name.encode())
-            _add(digest, getattr(value, field.name))
-    elif isinstance(value, dict):
-        for key in sorted(value):
-            digest.update(repr(key).encode())
-            _add(digest, value[key])
-    else:
-        digest.update(repr(value).encode())
+    def _kept_leaders(self, loads: FloatArray) -> FloatArray:
+        """Load of the partitions that each broker goes on leading although it may not be given any, (N,)."""
+        now, brokers, rules = self.partitions, self.brokers, self.rules
+        placed = np.flatnonzero(now.factors)
+        heads = now.offsets[:-1][placed]
+        leaders = now.replicas[heads]
+        heirs = (brokers.staying & brokers.may_get_leaders)[now.replicas]
+        has_heir = np.bincount(now.owners[heirs], minlength=len(now))[placed] > 0
+        stays = ~has_heir & (not rules.between_brokers)
+        if not rules.may_change_leaders:  # then maintenance takes no partition from the broker
+            stays |= brokers.may_lead[leaders] & ~brokers.may_get_leaders[leaders]
+        kept = ~now.may_move[placed] | (stays & ~self.leaving[heads])
+        return sums(leaders[kept], loads[placed[kept]], len(brokers))
