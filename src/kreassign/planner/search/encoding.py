@@ -12,6 +12,7 @@ from kreassign.planner.search.compiled import loops
 from kreassign.planner.search.compiled.kernels import (
     FIXED,
     FULL_RACKS,
+    LAGS,
     MOST_IN_RACK,
     NO_RANK,
     REMOVED,
@@ -269,7 +270,11 @@ def _transfer_costs(problem: Problem) -> FloatArray:
 
 def _lost_on(problem: Problem, initial_brokers: IndexArray, offsets: IndexArray) -> IndexArray:
     lost_on = np.full_like(initial_brokers, UNPLACED)
-    slots = _present_slots(problem, offsets)[problem.partitions.is_lost | problem.unnamed]
+    present = _present_slots(problem, offsets)
+    lost_on[present[problem.partitions.lags]] = LAGS
+    heads = offsets[:-1][problem.partitions.factors > 0]
+    lost_on[heads] = UNPLACED  # who leads now may lead on, and be given back what this search took
+    slots = present[problem.partitions.is_lost | problem.unnamed]
     lost_on[slots] = initial_brokers[slots]
     return lost_on
 

@@ -20,6 +20,8 @@ UNPLACED = -1
 """In `State.places`: a replica without a broker yet."""
 REMOVED = -2
 """In `State.places`: a replica to be deleted."""
+LAGS = -2
+"""In `Encoding.lost_on`: the copy is not in sync, so a plan gives it no leadership while another one can lead."""
 
 
 class Encoding(NamedTuple):
@@ -31,7 +33,7 @@ class Encoding(NamedTuple):
     offsets: IndexArray  # (P + 1,)
     owners: IndexArray  # (S,) partition of each slot
     initial_brokers: IndexArray  # (S,) broker that holds the replica at present, or UNPLACED
-    lost_on: IndexArray  # (S,) broker that lost its copy, or cannot be named, and gets no other; or UNPLACED
+    lost_on: IndexArray  # (S,) broker that lost its copy, or cannot be named, and gets no other; or LAGS, or UNPLACED
     initial_leaders: IndexArray  # (P,) first broker of the present list, or UNPLACED
     senders: IndexArray  # (P,) broker that leads at present: another one if the first is down; or UNPLACED
     loads: (
@@ -212,6 +214,21 @@ def is_initial(encoding: Encoding, partition: int, broker: int) -> bool:
 def may_lead(encoding: Encoding, broker: int) -> bool:
     """True if a broker may lead partitions."""
     return bool(encoding.lead_ranks[broker] < NO_RANK)
+
+
+@compiled_part
+def may_be_given(encoding: Encoding, partition: int, broker: int) -> bool:
+    """True if a broker may lead partitions, and its copy of this one is not known to be out of sync."""
+    return may_lead(encoding, broker) and not is_behind(encoding, partition, broker)
+
+
+@compiled_part
+def is_behind(encoding: Encoding, partition: int, broker: int) -> bool:
+    """True if the copy that a broker holds at present is known to be out of sync: Kafka elects none of those."""
+    behind = False
+    for slot in range(encoding.offsets[partition], encoding.offsets[partition + 1]):
+        behind |= bool(encoding.lost_on[slot] == LAGS and encoding.initial_brokers[slot] == broker)
+    return behind
 
 
 @compiled_part

@@ -22,11 +22,13 @@ from kreassign.planner.search.compiled.kernels import (
     fits,
     following,
     gain,
+    is_behind,
     is_initial,
     lead,
     leading,
     load_of,
     look_below,
+    may_be_given,
     may_host,
     may_lead,
     may_leave,
@@ -100,7 +102,7 @@ def lead_pass(encoding: Encoding, state: State, threshold: float) -> int:
             continue
         for slot in range(encoding.offsets[partition], encoding.offsets[partition + 1]):
             broker = state.places[slot]
-            if slot == leader or broker < 0 or not may_lead(encoding, broker):
+            if slot == leader or broker < 0 or not may_be_given(encoding, partition, broker):
                 continue
             if rank_of(encoding, partition, broker) > rank_of(encoding, partition, state.places[leader]):
                 continue
@@ -129,7 +131,7 @@ def pin_pass(encoding: Encoding, state: State) -> int:
         best, least, most = leader, rank_of(encoding, partition, state.places[leader]), -UNLIMITED
         for slot in range(encoding.offsets[partition], encoding.offsets[partition + 1]):
             broker = state.places[slot]
-            if slot == leader or broker < 0 or not may_lead(encoding, broker):
+            if slot == leader or broker < 0 or not may_be_given(encoding, partition, broker):
                 continue
             rank = rank_of(encoding, partition, broker)
             if rank > least or (rank == least and best == leader) or not fits(encoding, state, broker, more, less):
@@ -246,7 +248,7 @@ def hand_over_pass(encoding: Encoding, state: State, slots: IndexArray) -> None:
 
 @compiled_part
 def hand_over(encoding: Encoding, state: State, partition: int) -> bool:
-    """Let the eligible replica lead for which the relief is greatest; False if there is none."""
+    """Let the eligible replica lead for which the relief is greatest, one in sync first; False if there is none."""
     more, less = leading(partition), following(partition)
     leader = state.leaders[partition]
     best, most, initial_leader = leader, -UNLIMITED, encoding.initial_leaders[partition]
@@ -259,7 +261,8 @@ def hand_over(encoding: Encoding, state: State, partition: int) -> bool:
         if cannot_afford and broker != initial_leader:
             continue
         gained = gain(encoding, state, broker, more, less)
-        gained -= 0.0 if fits(encoding, state, broker, more, less) else 1e6
+        gained -= 0.0 if fits(encoding, state, broker, more, less) else 1e8
+        gained -= 1e6 if is_behind(encoding, partition, broker) else 0.0
         gained -= 1e3 * rank_of(encoding, partition, broker)
         if gained > most:
             best, most = slot, gained
@@ -480,7 +483,7 @@ def lead_allowed(encoding: Encoding, state: State, slot: int) -> bool:
     partition, broker = encoding.owners[slot], state.places[slot]
     if (
         state.leaders[partition] == slot
-        or not may_lead(encoding, broker)
+        or not may_be_given(encoding, partition, broker)
         or not may_pay_leader_change(encoding, state, partition)
     ):
         return False
