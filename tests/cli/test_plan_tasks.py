@@ -661,3 +661,13 @@ def test_whoever_looks_is_told_what_goes_on(
         kreassign.main([*typed, "--snapshot", str(cluster)])
     assert ended.value.code == (5 if "rehearse" in words else 0), "the disks of this cluster are too full for a run"
     assert f"\x1b[2K{said}" in seen.getvalue()
+
+
+def test_a_drained_directory_names_copies_of_which_none_is_known(cluster: Path) -> None:
+    snapshot = read_snapshot(cluster)
+    (orders, users) = snapshot.topics
+    unknown = replace(users.partitions[0], log_dirs=(None, "/d1"))
+    changed = replace(users, partitions=(unknown, *users.partitions[1:]))
+    write_snapshot(cluster, replace(snapshot, topics=(orders, changed)))
+    remaining = said(cluster, "drain-dirs", "3:/d1", "--between-brokers", "--racks", "none")["remaining"]
+    assert any(one.startswith("broker 3 did not report in which log directory it has users-0") for one in remaining)

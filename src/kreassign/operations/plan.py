@@ -169,7 +169,7 @@ def make_plan(
         met = outcome_of(judged, posed.assignment, _origin(inputs, _name(task, inputs), request, left))
         return _with_factors(met, inputs, posed.consent, request)
     problem, left = plan_around(posed.problem, repairs_dead=posed.repairs_dead, lost_on=posed.lost_on)
-    problem = request.budgeted(problem)
+    problem, left = request.budgeted(problem), (*posed.left, *left)
     try:
         found = request.search.solve(problem, watch)
         watch("checking the plan, and finding the reason of each change")

@@ -58,7 +58,7 @@ class Posed:
     """A problem to search, or with an `assignment` only to evaluate.
 
     Unless `repairs_dead`, replicas on dead brokers or lost with a directory stay as they are, but those `lost_on` these
-    brokers. `left` are sentences on what an assignment leaves undone. `consent` says which changes of replication
+    brokers. `left` are sentences on what the task leaves undone. `consent` says which changes of replication
     factors the operator must allow.
     """
 
@@ -192,7 +192,7 @@ class DrainLogDirs:
     def pose(self, inputs: Inputs) -> Posed:
         """Move all replicas out of these directories."""
         problem = tasks.drain_log_dirs(inputs.problem, self.places, between_brokers=self.between_brokers)
-        return Posed(_limited(problem, self.and_balance))
+        return Posed(_limited(problem, self.and_balance), left=tuple(tasks.in_unknown_log_dirs(problem)))
 
 
 @dataclass(frozen=True, slots=True)

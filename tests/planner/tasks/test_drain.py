@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -5,11 +6,12 @@ import pytest
 from kreassign.errors import Infeasible, InputError
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
-from kreassign.planner import LogDirFacts, plan_of, solve
+from kreassign.planner import Band, BrokerFacts, Budget, LogDirFacts, Problem, plan_of, solve
 from kreassign.planner.check.evaluate import evaluate
+from kreassign.planner.goals import DISK
 from kreassign.planner.problem.policy import PlanPolicy, with_policy
-from kreassign.planner.tasks import drain_brokers, drain_log_dirs, replace_brokers
-from tests.planner.small_problems import brokers, partition, plan, posed
+from kreassign.planner.tasks import drain_brokers, drain_log_dirs, in_unknown_log_dirs, only_forced, replace_brokers
+from tests.planner.small_problems import GIGABYTE, brokers, partition, plan, posed
 
 LOADS = [partition(0, 1, 2), partition(1, 2, 3)]
 WITHOUT_T = PlanPolicy(excluded_topics=("t",))
@@ -121,3 +123,50 @@ def test_a_broker_without_another_directory_gives_its_replicas_away() -> None:
         found = solve(drained).assignment
         assert evaluate(drained, found).violations == ()
         assert found.lists() == [[1]]
+
+
+CLOSED, SMALL = LogDirFacts("/b", may_receive=False), LogDirFacts("/b", 5 * GIGABYTE)
+FOR_ONE = LogDirFacts("/b", 15 * GIGABYTE)
+
+
+def half_closed(other: LogDirFacts, *more: BrokerFacts) -> Problem:
+    """Broker 1 has two partitions of 10 GB in /a and a small one in `other`; the task empties /a."""
+    loads = [partition(number, 1, log_dirs=("/a",)) for number in range(2)]
+    loads += [partition(2, 1, gigabytes=1, log_dirs=("/b",))]
+    hosts = [BrokerFacts(1, log_dirs=(LogDirFacts("/a"), other)), *more]
+    return drain_log_dirs(posed(hosts, loads, bands=(Band(DISK, None),)), [(1, "/a")], between_brokers=True)
+
+
+@pytest.mark.parametrize(("other", "leaving"), [(CLOSED, 2), (SMALL, 2), (FOR_ONE, 1)])
+@pytest.mark.parametrize("task", [only_forced, lambda problem: problem])
+def test_what_has_no_room_in_its_broker_goes_to_others(
+    other: LogDirFacts, leaving: int, task: Callable[[Problem], Problem]
+) -> None:
+    problem = task(half_closed(other, BrokerFacts(2, log_dirs=(LogDirFacts("/a"),))))
+    found = solve(problem).assignment
+    judged = evaluate(problem, found)
+    assert (judged.violations, judged.unfinished, judged.moves) == ((), (), leaving)
+    assert found.lists()[2] == [0]
+
+
+@pytest.mark.parametrize("more", [[], [BrokerFacts(2, log_dirs=(SMALL,), capacity={"disk": 5.0 * GIGABYTE})]])
+def test_a_directory_drain_without_room_anywhere_is_refused(more: list[BrokerFacts]) -> None:
+    with pytest.raises(Infeasible):
+        solve(only_forced(half_closed(SMALL, *more)))
+
+
+def test_a_budget_leaves_the_rest_of_a_directory_drain() -> None:
+    problem = only_forced(half_closed(CLOSED, BrokerFacts(2, log_dirs=(LogDirFacts("/a"),))))
+    problem = replace(problem, budget=Budget(moves=1))
+    judged = evaluate(problem, solve(problem).assignment)
+    assert (judged.violations, len(judged.unfinished), judged.moves) == ((), 1, 1)
+
+
+def test_copies_in_an_unknown_directory_are_told() -> None:
+    hosts = brokers(1, 2, log_dirs=(LogDirFacts("/a"), LogDirFacts("/b")))
+    loads = [partition(0, 1, 2, log_dirs=("/a", "/a")), partition(1, 1, 2)]
+    told = (
+        "broker 1 did not report in which log directory it has t-1: a drained one may keep copies; take a new "
+        "snapshot, then plan again"
+    )
+    assert tuple(in_unknown_log_dirs(drain_log_dirs(posed(hosts, loads), [(1, "/a")]))) == (told,)

@@ -395,6 +395,12 @@ def _or_unlimited(limit: int | None, unit: float = 1.0) -> float:
     return UNLIMITED if limit is None else limit / unit
 
 
+def evict(search: Search, replicas: BoolArray) -> None:
+    """Let these present replicas (S,) leave their broker, and not come back: no log directory there has room."""
+    slots = _present_slots(search.problem, search.encoding.offsets)[replicas]
+    search.encoding.lost_on[slots] = search.encoding.initial_brokers[slots]
+
+
 def misplaced(problem: Problem, encoding: Encoding, state: State) -> BoolArray:
     """Mask of replicas that must leave and may: on a broker that is dead or to be emptied, or lost, shape (S,).
 

@@ -327,7 +327,7 @@ def _why_unplaced(problem: Problem, encoding: Encoding, state: State, slot: int)
         (
             "log directories",
             ~np.isin(np.arange(len(left)), lost),
-            "every other receiver has lost its copy of it",
+            "every other receiver has lost its copy of it, or has no other log directory with room for it",
         ),
         ("racks", has_room[encoding.racks], "every receiver is in a rack that has as many as may share one"),
     ):

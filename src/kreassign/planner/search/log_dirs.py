@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -27,37 +27,61 @@ Solve = Callable[[Problem], tuple[Assignment, IndexArray]]
 """Function that returns an assignment, and the partitions whose forced changes have no place."""
 
 
-def in_log_dirs(problem: Problem, assignment: Assignment, solve: Solve) -> tuple[Assignment, IndexArray]:
+@dataclass(frozen=True, slots=True, eq=False)
+class Settled:
+    """An assignment with log directories, and what found none on its broker.
+
+    `homeless` are partitions that may stay where they were; `crowded` marks present replicas in a directory to be
+    drained that have to leave their broker, (S,).
+    """
+
+    assignment: Assignment
+    homeless: IndexArray
+    crowded: BoolArray
+
+    @property
+    def is_whole(self) -> bool:
+        """True if every replica found a log directory."""
+        return not (len(self.homeless) or self.crowded.any())
+
+
+def in_log_dirs(problem: Problem, assignment: Assignment, left: BoolArray, solve: Solve) -> Settled:
     """Assign a log directory to every replica on brokers that have several.
 
     Directories are filled within the tolerance of the disk goal around their share of the broker's load; arriving
     replicas go where there is room, and as few bytes as possible move between directories. A replica that stays in an
-    unknown directory is left out. Also returns the partitions that may stay, and have come to brokers of which no
-    directory has room for them. Raises Infeasible if a broker's directories cannot hold its other replicas.
+    unknown directory is left out, and so are those `left` (S,) in a directory to be drained, for a budget. Raises
+    Infeasible if a broker's directories cannot hold the replicas that may not leave it.
     """
     dirs, homeless = problem.log_dirs, [np.zeros(0, np.int64)]
+    crowded = np.zeros(len(problem.partitions.replicas), bool)
     if dirs is None or not problem.rules.between_log_dirs:
-        return assignment, homeless[0]
+        return Settled(assignment, homeless[0], crowded)
     chosen, may_stay = assignment.log_dirs.copy(), _not_demanded(problem, dirs)
     owners = np.repeat(np.arange(len(problem.partitions)), np.diff(assignment.offsets))
     now, count = problem.partitions, len(problem.brokers)
-    stays = np.isin(pairs(owners, assignment.replicas, count), pairs(now.owners, now.replicas, count))
+    before, after = pairs(now.owners, now.replicas, count), pairs(owners, assignment.replicas, count)
+    stays = np.isin(after, before)
+    waits = np.isin(after, before[left])
+    drained = stays & dirs.must_empty[assignment.log_dirs] & (assignment.log_dirs != NOWHERE)
+    drained &= problem.rules.between_brokers & now.may_move[owners]
     for broker in np.unique(assignment.replicas):
         own = np.flatnonzero(dirs.brokers == broker)
-        places = np.flatnonzero((assignment.replicas == broker) & (~stays | (assignment.log_dirs != NOWHERE)))
+        places = np.flatnonzero((assignment.replicas == broker) & (~stays | (assignment.log_dirs != NOWHERE)) & ~waits)
         if len(own) < 2 or not len(places):
             continue
         inner = _inside_broker(problem, own, owners[places], assignment.log_dirs[places])
-        free = may_stay[owners[places]] & (assignment.log_dirs[places] == NOWHERE)
+        arrives = may_stay[owners[places]] & (assignment.log_dirs[places] == NOWHERE)
+        free = arrives | drained[places]
         leaving = replace(inner, rules=replace(inner.rules, leaves_rest=bool(free.any())))
         found, undone = _solved_inside(problem, int(broker), leaving, solve)
         if not free[undone].all():
             found, undone = _solved_inside(problem, int(broker), inner, solve)
-        if len(undone):
-            homeless.append(owners[places][undone])
-        else:
+        if not len(undone):
             chosen[places] = own[found.replicas]
-    return replace(assignment, log_dirs=chosen), np.concatenate(homeless)
+        homeless.append(owners[places][undone[arrives[undone]]])
+        crowded |= np.isin(before, after[places[undone[~arrives[undone]]]])
+    return Settled(replace(assignment, log_dirs=chosen), np.concatenate(homeless), crowded)
 
 
 def _not_demanded(problem: Problem, dirs: LogDirs) -> BoolArray:

@@ -25,6 +25,7 @@ from kreassign.planner.search.encoding import (
     crowding,
     decode,
     encode,
+    evict,
     half_widths,
     lagging,
     misplaced,
@@ -118,15 +119,19 @@ def solve(problem: Problem, start: Assignment | None = None, watch: Callable[[st
     budget are not an error: they stay undone.
     """
     with as_pays(len(problem.partitions.replicas), loops.place_pass):
-        posed = problem.with_limits()
+        posed, evicted = problem.with_limits(), np.zeros(len(problem.partitions.replicas), bool)
         for _ in range(MOST_ROUNDS):
-            solution = _solve_brokers(posed, start, watch)
-            assignment, homeless = in_log_dirs(problem, solution.assignment, partial(_inside, watch=watch))
-            if not len(homeless):
-                return Solution(assignment, solution.missed[:, : len(problem.bands)], solution.undone)
-            # The brokers had room for these, and none of their directories: they stay where they are.
-            chosen = np.isin(np.arange(len(posed.partitions)), homeless)
+            solution = _solve_evicting(posed, start, watch, evicted)
+            undone = np.isin(problem.partitions.owners, solution.undone)
+            left = undone & (evicted | problem.leaving)
+            settled = in_log_dirs(problem, solution.assignment, left, partial(_inside, watch=watch))
+            if settled.is_whole:
+                return Solution(settled.assignment, solution.missed[:, : len(problem.bands)], solution.undone)
+            # The brokers had room for these, and none of their directories: they stay, or leave for other brokers.
+            chosen = np.isin(np.arange(len(posed.partitions)), settled.homeless)
             posed, start = replace(posed, partitions=posed.partitions.held(chosen, Hold.STAYS)), None
+            evicted |= settled.crowded
+    chosen[problem.partitions.owners[settled.crowded]] = True
     names = first_names([problem.partitions.name(one) for one in np.flatnonzero(chosen).tolist()])
     raise Infeasible(f"no log directory has room for {names} on the brokers that do", goals=("log directories",))
 
@@ -137,12 +142,32 @@ def _inside(problem: Problem, watch: Callable[[str], None]) -> tuple[Assignment,
     return found.assignment, found.undone
 
 
+def _solve_evicting(
+    problem: Problem, start: Assignment | None, watch: Callable[[str], None], evicted: BoolArray
+) -> Solution:
+    """Search a plan in which these present replicas (S,) leave their broker."""
+    if not evicted.any():
+        return _solve_brokers(problem, start, watch)
+    try:
+        return _solve_brokers(problem, start, watch, evicted)
+    except Infeasible as refusal:
+        now = problem.partitions
+        names = first_names([now.name(one) for one in now.owners[evicted].tolist()])
+        text = f"{names} must leave a drained log directory, and no other one of the broker has room: {refusal}"
+        raise Infeasible(text, goals=("log directories",)) from refusal
+
+
 def _solve_brokers(
-    problem: Problem, start: Assignment | None = None, watch: Callable[[str], None] = unwatched
+    problem: Problem,
+    start: Assignment | None = None,
+    watch: Callable[[str], None] = unwatched,
+    evicted: BoolArray | None = None,
 ) -> Solution:
     problem = _changeable(problem)
     refuse_impossible(problem)
     search = encode(problem)
+    if evicted is not None:
+        evict(search, evicted)
     if start is not None:
         adopt(search, start)
     for one in PASSES:

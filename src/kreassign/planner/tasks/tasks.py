@@ -252,8 +252,8 @@ def _refuse_doubles(problem: Problem, assignment: Assignment) -> None:
 def drain_log_dirs(problem: Problem, places: Iterable[tuple[int, str]], *, between_brokers: bool = False) -> Problem:
     """Move all replicas out of these directories (broker id, path), to others of the same broker.
 
-    `between_brokers` lets replicas leave a broker whose other directories are too small or missing, and balances the
-    brokers. Raises InputError for an unknown directory, Infeasible if a broker has no other.
+    `between_brokers` lets replicas leave a broker whose other directories are too small, closed or missing, and
+    balances the brokers. Raises InputError for an unknown directory, Infeasible if a broker has no other.
     """
     dirs = problem.log_dirs
     if dirs is None:
@@ -269,15 +269,35 @@ def drain_log_dirs(problem: Problem, places: Iterable[tuple[int, str]], *, betwe
     problem = _after_moves_within_brokers(problem, must_empty)
     rules = replace(problem.rules, between_log_dirs=True, between_brokers=between_brokers, leaders=between_brokers)
     drained = replace(problem, log_dirs=replace(dirs, must_empty=must_empty), rules=rules)
-    named = sorted({broker for broker, _ in wanted})
-    bare = [broker for broker in named if must_empty[problem.brokers.ids[dirs.brokers] == broker].all()]
-    if bare and not between_brokers:
+    named, hosts = sorted({broker for broker, _ in wanted}), problem.brokers.ids[dirs.brokers]
+    bare = [broker for broker in named if must_empty[hosts == broker].all()]
+    if between_brokers:
+        brokers = problem.brokers
+        is_full = np.isin(brokers.ids, named) & ~np.isin(brokers.ids, hosts[dirs.may_receive & ~must_empty])
+        drained = replace(drained, brokers=replace(brokers, may_receive=brokers.may_receive & ~is_full))
+    elif bare:
         raise Infeasible(
             f"{named_brokers(bare)} would have no log directory left; let the replicas go to other brokers "
             f"(--between-brokers), or `kreassign plan drain-brokers {listed_ids(bare)}`",
             goals=("log directories",),
         )
     return drain_brokers(drained, bare) if bare else drained
+
+
+def in_unknown_log_dirs(problem: Problem) -> Iterator[str]:
+    """A sentence for each broker with directories to be drained, on its copies of which nobody knows the directory."""
+    partitions, brokers, dirs = problem.partitions, problem.brokers, problem.log_dirs
+    if dirs is None:
+        return
+    drains = np.isin(np.arange(len(brokers)), dirs.brokers[dirs.must_empty]) & brokers.staying
+    unknown = drains[partitions.replicas] & (partitions.log_dirs == NOWHERE) & ~partitions.is_lost
+    for broker in np.unique(partitions.replicas[unknown]).tolist():
+        owners = partitions.owners[unknown & (partitions.replicas == broker)].tolist()
+        names = first_names([partitions.name(one) for one in owners])
+        yield (
+            f"broker {brokers.ids[broker]} did not report in which log directory it has {names}: a drained one may "
+            "keep copies; take a new snapshot, then plan again"
+        )
 
 
 def _after_moves_within_brokers(problem: Problem, must_empty: BoolArray) -> Problem:
