@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.planner import Band, LogDirFacts, Problem, Rules, solve
+from kreassign.planner import Band, LogDirFacts, Problem, Rules, plan_of, solve
 from kreassign.planner.check.cost import predict
 from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.goals import DISK, LEADERS
@@ -147,3 +147,15 @@ def test_the_plan_is_done_in_time_although_copies_have_to_catch_up(seconds: floa
     needed = predict(problem, found, GIGABYTE).seconds
     assert needed <= seconds * (1 + 1e-9)
     assert needed > 0.7 * seconds or not evaluate(problem, found).misses()
+
+
+def test_copies_that_a_broker_moves_already_count_where_they_go() -> None:
+    """A run refuses to move them again; the others even out the directories around them."""
+    hosts = brokers(1, log_dirs=(LogDirFacts("/a"), LogDirFacts("/b")))
+    loads = [partition(number, 1, log_dirs=("/a",)) for number in range(2, 6)]
+    going = [partition(number, 1, log_dirs=("/a",), future_log_dirs={1: "/b"}) for number in range(2)]
+    problem = balance_disks(posed(hosts, [*going, *loads]))
+    (moved,) = plan_of(problem, solve(problem).assignment).assignments
+    assert (moved.topic_partition.partition > 1, moved.log_dirs) == (True, ("/b",))
+    problem = balance_disks(posed(hosts, [*going, *loads[:2]]))
+    assert plan_of(problem, solve(problem).assignment).assignments == ()

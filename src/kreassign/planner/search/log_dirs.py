@@ -11,6 +11,7 @@ import numpy.typing as npt
 from kreassign.errors import Infeasible
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IndexArray, IntArray, pairs
 from kreassign.planner.goals import DISK
+from kreassign.planner.problem.holds import Hold
 from kreassign.planner.problem.problem import (
     DEFAULT_TOLERANCE,
     Assignment,
@@ -65,12 +66,17 @@ def in_log_dirs(problem: Problem, assignment: Assignment, left: BoolArray, solve
     waits = np.isin(after, before[left])
     drained = stays & dirs.must_empty[assignment.log_dirs] & (assignment.log_dirs != NOWHERE)
     drained &= problem.rules.between_brokers & now.may_move[owners]
+    is_moving = np.zeros(len(after), bool)
+    if now.future_log_dirs is not None:
+        is_moving = np.isin(after, before[now.future_log_dirs != NOWHERE])
     for broker in np.unique(assignment.replicas):
         own = np.flatnonzero(dirs.brokers == broker)
         places = np.flatnonzero((assignment.replicas == broker) & (~stays | (assignment.log_dirs != NOWHERE)) & ~waits)
         if len(own) < 2 or not len(places):
             continue
         inner = _inside_broker(problem, own, owners[places], assignment.log_dirs[places])
+        # A run gives no copy another directory while its broker moves it to one.
+        inner = replace(inner, partitions=inner.partitions.held(is_moving[places], Hold.MOVING))
         arrives = may_stay[owners[places]] & (assignment.log_dirs[places] == NOWHERE)
         free = arrives | drained[places]
         leaving = replace(inner, rules=replace(inner.rules, leaves_rest=bool(free.any())))

@@ -130,6 +130,7 @@ def balance_disks(problem: Problem, ids: Collection[int] = (), *, between_broker
     dirs = problem.log_dirs
     if dirs is None:
         raise InputError("nothing is known of log directories; take a new snapshot, and run `kreassign load` again")
+    problem = _after_moves_within_brokers(problem, dirs.must_empty)
     if ids:
         own = chosen_brokers(problem.brokers, ids)[dirs.brokers]
         problem = replace(problem, log_dirs=replace(dirs, may_receive=dirs.may_receive & own))
