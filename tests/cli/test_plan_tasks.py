@@ -671,3 +671,11 @@ def test_a_drained_directory_names_copies_of_which_none_is_known(cluster: Path) 
     write_snapshot(cluster, replace(snapshot, topics=(orders, changed)))
     remaining = said(cluster, "drain-dirs", "3:/d1", "--between-brokers", "--racks", "none")["remaining"]
     assert any(one.startswith("broker 3 did not report in which log directory it has users-0") for one in remaining)
+
+
+def test_a_broker_that_is_down_and_to_be_filled_is_told(cluster: Path) -> None:
+    document = json.loads(cluster.read_text())
+    document["brokers"][3]["is_fenced"] = True
+    cluster.write_text(json.dumps(document))
+    remaining = said(cluster, "add-brokers", "4")["remaining"]
+    assert "broker 4 gets nothing: it is not live; start it, then plan again" in remaining

@@ -9,6 +9,7 @@ from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.goals import DISK, LEADERS, REPLICAS
 from kreassign.planner.problem.holds import Hold, held_sentences
 from kreassign.planner.tasks import (
+    add_brokers,
     change_factors,
     demote,
     drain_brokers,
@@ -150,3 +151,9 @@ def test_a_broker_is_replaced_while_another_one_is_down() -> None:
     judged, told = ignore_dead_brokers(free, assignment)
     assert evaluate(judged, assignment).violations == ()
     assert len(told) == 1
+
+
+def test_a_dead_broker_without_a_replica_is_told_too() -> None:
+    problem, told = ignore_dead_brokers(add_brokers(posed(HOSTS, [partition(0, 1), partition(1, 2)]), [4]))
+    assert told == ("broker 4 gets nothing: it is not live; start it, then plan again",)
+    assert lists(problem) == {0: [1], 1: [2]}

@@ -533,6 +533,8 @@ def _replica_loads(problem: Problem) -> Iterator[FloatArray]:
 
 def _dead_broker_sentences(brokers: Brokers, partitions: Partitions, left: BoolArray, dead: BoolArray) -> Iterator[str]:
     reached = partitions.within_reach(brokers.is_live)
+    for broker in np.setdiff1d(np.flatnonzero(dead), partitions.replicas[left]).tolist():
+        yield f"broker {brokers.ids[broker]} gets nothing: it is not live; start it, then plan again"
     for broker in np.unique(partitions.replicas[left]):
         owners = np.unique(partitions.owners[left & (partitions.replicas == broker)])
         why = "is not live" if dead[broker] else "has lost copies with a log directory"
