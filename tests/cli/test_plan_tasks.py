@@ -679,3 +679,12 @@ def test_a_broker_that_is_down_and_to_be_filled_is_told(cluster: Path) -> None:
     cluster.write_text(json.dumps(document))
     remaining = said(cluster, "add-brokers", "4")["remaining"]
     assert "broker 4 gets nothing: it is not live; start it, then plan again" in remaining
+
+
+def test_choices_bring_replicas_to_their_broker_set_as_a_rebalance_does(cluster: Path) -> None:
+    goals = cluster.with_name("sets.toml")
+    goals.write_text('[broker-sets.s]\nbrokers = [1, 4]\ntopics = ["users"]\n')
+    words = ("--goal", "disk", "--racks", "none", "--goals-file", goals)
+    whole = said(cluster, "rebalance", *words)["totals"]["moved_bytes"]
+    assert whole
+    assert whole in [one["moved_bytes"] for one in said(cluster, "pareto", *words)["choices"]]

@@ -220,7 +220,7 @@ def make_plans(clusters: Sequence[Inputs], request: PlanRequest = PLAIN) -> list
 def pareto(inputs: Inputs, request: PlanRequest = PLAIN) -> Alternatives:
     """Return several plans to choose from. Raises Infeasible, InputError."""
     request.check_loads(inputs)
-    problem, left = plan_around(inputs.problem)
+    problem, left = plan_around(Rebalance().pose(inputs).problem)
     problem = request.budgeted(problem)
     choices = pareto_choices(problem, request.rate_bytes_per_s or ANY_RATE)
     return Alternatives(choices, problem, _origin(inputs, "rebalance", request, left))
