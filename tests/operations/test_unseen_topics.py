@@ -13,9 +13,12 @@ from kreassign.admin import AdminClient, client_settings
 from kreassign.errors import Rejected
 from kreassign.executor.brokers import Blocked
 from kreassign.executor.cluster.permissions import unseen_topics
+from kreassign.model import TopicPartition
+from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.operations.decommission import DecommissionRequest, decommission, preview_decommission
 from kreassign.operations.doctor import diagnose_cluster
 from kreassign.operations.maintenance import Way, maintain
+from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import RunContext
 from kreassign.operations.snapshot import observe
 from kreassign.operations.verify import placement_of_cluster
@@ -144,6 +147,7 @@ def test_the_doctor_names_them_with_the_command_that_shows_them(half: Asked, who
 
 def test_a_declared_topic_that_is_hidden_now_stays_in_its_file(half: Asked) -> None:
     """A listing leaves it out like one that was deleted; asked for by name, the cluster refuses."""
+    declared = PlanFile(Plan((PartitionAssignment(TopicPartition("hidden", 0), (0,)),)))
     with pytest.raises(Rejected, match="hidden"):
-        placement_of_cluster(half.client, besides=["hidden"])
-    assert {one.topic for one in placement_of_cluster(half.client, topics=["seen"], besides=["hidden"])} == {"seen"}
+        placement_of_cluster(half.client, declared, is_written=True)
+    assert {one.topic for one in placement_of_cluster(half.client, declared, topics=["seen"])} == {"seen"}

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -239,7 +238,8 @@ def _found(
     snapshot: Path | None,
     declared: PlanFile | None,
     topics: tuple[str, ...],
-    besides: Iterable[str] = (),
+    *,
+    is_written: bool = False,
 ) -> tuple[PlacedPartitions, str]:
     """The placement, and the id of its cluster; the last three as for `placement_of_cluster`."""
     if snapshot is not None and was_typed("--bootstrap-server"):
@@ -250,7 +250,7 @@ def _found(
     if cluster.bootstrap_server is None:
         raise click.UsageError("specify --bootstrap-server for the cluster as it is, or --snapshot FILE")
     with cluster.connect() as client:
-        placed = placement_of_cluster(client, declared, warn, topics, besides)
+        placed = placement_of_cluster(client, declared, warn, topics, is_written=is_written)
         return placed, client.describe_cluster().cluster_id
 
 
@@ -258,11 +258,11 @@ def _update(files: tuple[Path, ...], cluster: ClusterOptions, snapshot: Path | N
     if len(files) != 1 or files[0].is_dir():
         raise InputError("--update writes one file; name one FILE, and with --topics which topics belong in it")
     try:
-        declared = read_placement(files).plan.topics if files[0].is_file() else ()
+        declared = read_placement(files) if files[0].is_file() else None
     except InputError:  # a file that is damaged is replaced: that is its remedy
-        declared = ()
-    found = _found(cluster, snapshot, None, topics, declared)[0]
-    count = write_placement(files[0], found, topics)
+        declared = None
+    found = _found(cluster, snapshot, declared, topics, is_written=True)[0]
+    count = write_placement(files[0], found, topics, declared)
     click.echo(f"placement of {counted(count, 'partition')} written to {files[0]}")
 
 

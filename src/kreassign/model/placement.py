@@ -87,13 +87,34 @@ def undeclared_topics(declared: Plan, topics: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(set(topics) - set(declared.topics)))
 
 
-def format_placement(placed: Mapping[TopicPartition, Placed]) -> str:
-    """Format Kafka's reassignment JSON with one partition per line, so that each change shows as one changed line."""
+def format_placement(
+    placed: Mapping[TopicPartition, Placed], before: Plan | None = None, cluster_id: str | None = None
+) -> str:
+    """Format Kafka's reassignment JSON with one partition per line, so that each change shows as one changed line.
+
+    Names the log directories of partitions of which the declaration `before` names some, and the cluster, if given.
+    """
+    named = {one.topic_partition: one for one in (before or Plan()).assignments if set(one.log_dirs) - {ANY_LOG_DIR}}
     entries = ",\n".join(
-        _ENTRY.encode({"topic": name.topic, "partition": name.partition, "replicas": placed[name].replicas})
+        _ENTRY.encode(
+            {
+                "topic": name.topic,
+                "partition": name.partition,
+                "replicas": placed[name].replicas,
+                **({"log_dirs": _paths(named[name], placed[name])} if name in named else {}),
+            }
+        )
         for name in sorted(placed, key=partition_order)
     )
-    return f'{{"version": {PLAN_VERSION}, "partitions": [' + (f"\n{entries}\n" if entries else "") + "]}"
+    of = "" if cluster_id is None else f'"cluster_id": {_ENTRY.encode(cluster_id)}, '
+    return f'{{"version": {PLAN_VERSION}, {of}"partitions": [' + (f"\n{entries}\n" if entries else "") + "]}"
+
+
+def _paths(before: PartitionAssignment, here: Placed) -> tuple[str, ...]:
+    """Log directory of each replica: the present one, as declared where that is not known, or any."""
+    named = zip(before.replicas, before.log_dirs, strict=True)
+    kept = {broker: here.log_dirs.get(broker, path) for broker, path in named if path != ANY_LOG_DIR}
+    return tuple(kept.get(broker, ANY_LOG_DIR) for broker in here.replicas)
 
 
 def _drift(entry: PartitionAssignment, here: Placed | None) -> Drift | None:

@@ -238,19 +238,34 @@ def check_placement(
     chosen = _chooser(patterns)
     plan = Plan(tuple(entry for entry in declared.assignments if chosen(entry.topic_partition.topic)))
     here = {name: one for name, one in found.items() if chosen(name.topic)}
-    if patterns and not (len(plan) or here):
-        named = ", ".join(map(shortened, patterns))
-        known = sorted({one.topic for one in (*declared.replicas, *found)})
-        nearest = "".join(similar_names(pattern, known) for pattern in patterns)
-        raise InputError(f"no topic matches {named}, neither one that is declared nor one of the cluster{nearest}")
+    _refuse_no_topic(patterns, (*plan.replicas, *here), (*declared.replicas, *found))
     return PlacementCheck(plan, drifts(plan, here), undeclared_topics(plan, (name.topic for name in here)), cluster_id)
 
 
-def write_placement(path: Path, found: PlacedPartitions, topics: Iterable[str] = ()) -> int:
-    """Declare the cluster as it is, and return how many partitions that are; a file that is there is replaced."""
-    chosen = _chooser(topics)
+def _refuse_no_topic(
+    patterns: Sequence[str], chosen: Collection[TopicPartition], choice: Iterable[TopicPartition]
+) -> None:
+    """Raise InputError where patterns leave nothing to compare, or to write."""
+    if patterns and not chosen:
+        named = ", ".join(map(shortened, patterns))
+        known = sorted({one.topic for one in choice})
+        nearest = "".join(similar_names(pattern, known) for pattern in patterns)
+        raise InputError(f"no topic matches {named}, neither one that is declared nor one of the cluster{nearest}")
+
+
+def write_placement(
+    path: Path, found: PlacedPartitions, topics: Iterable[str] = (), before: PlanFile | None = None
+) -> int:
+    """Declare the cluster as it is, and return how many partitions that are; a file that is there is replaced.
+
+    What that declared of log directories and of its cluster, `before`, is declared again. Raises InputError if patterns
+    choose no topic.
+    """
+    patterns, declared = tuple(topics), PlanFile(Plan()) if before is None else before
+    chosen = _chooser(patterns)
     here = {name: one for name, one in found.items() if chosen(name.topic)}
-    replace_file(path, f"{format_placement(here)}\n".encode())
+    _refuse_no_topic(patterns, here, (*declared.plan.replicas, *found))
+    replace_file(path, f"{format_placement(here, declared.plan, declared.origin.cluster_id)}\n".encode())
     return len(here)
 
 
@@ -259,19 +274,20 @@ def placement_of_cluster(
     file: PlanFile | None = None,
     warn: Warn = warn_program,
     topics: Iterable[str] = (),
-    besides: Iterable[str] = (),
+    *,
+    is_written: bool = False,
 ) -> PlacedPartitions:
     """Read the placement of the cluster to compare it with `file`; log directories only if some are declared.
 
-    Without a file it is read to be written down, with the topics `besides` asked for by name: a listing leaves out
-    what the client may not see. Raises ClusterError where a topic that is declared, or to be, cannot be read: it is not
-    known to be missing; only topics that match one of the patterns `topics` count, if there are any. InputError if they
-    were declared for another cluster.
+    Topics of the file are asked for by name: a listing leaves out what the client may not see. Raises ClusterError
+    where a topic that is declared, or is to be (`is_written`, or no file), cannot be read: it is not known to be
+    missing; only topics that match one of the patterns `topics` count, if there are any. InputError if they were
+    declared for another cluster.
     """
     declared, chosen = Plan() if file is None else file.plan, _chooser(topics)
     if file is not None:
         refuse_other_cluster("the placement is for", file.origin.cluster_id, client.describe_cluster().cluster_id)
-    wanted = {name for name in (*declared.topics, *besides) if chosen(name)}
+    wanted = {name for name in declared.topics if chosen(name)}
     # A move that begins or ends between the two answers would look like a drift.
     for _ in range(ATTEMPTS):
         ongoing, found = listed_moves(client), every_topic_of_two(client, wanted)
@@ -279,7 +295,7 @@ def placement_of_cluster(
             break
     unknown = {name: error for name, error in found.unknown.items() if chosen(name)}
     for name, error in unknown.items():
-        if file is None or name in wanted:
+        if file is None or is_written or name in wanted:
             raise error
     warn_of_failures(warn, "topic metadata", unknown)
     return _placed(found.known.values(), ongoing, _log_dirs(client, declared))

@@ -213,3 +213,32 @@ def test_half_a_placement_is_refused(server: str, placement: Path, content: str,
     placement.write_text(content.replace("{old}", placement.read_text()))
     done = check(server, placement)
     assert (done.exit_code, said in done.output) == (2, True)
+
+
+def test_an_update_by_a_name_that_no_topic_has_replaces_nothing(server: str, placement: Path) -> None:
+    before = placement.read_text()
+    done = check(server, placement, "--update", "--topics", "odrers")
+    assert (done.exit_code, placement.read_text()) == (2, before)
+    assert "no topic matches odrers" in done.stderr
+
+
+def test_an_update_declares_log_directories_again(server: str, placement: Path) -> None:
+    """Those of partitions that declared one, as they are now; the cluster of the file stays named."""
+    with connect(server) as client:
+        dirs = client.describe_log_dirs([0]).raise_if_any()[0]
+        cluster_id = client.describe_cluster().cluster_id
+    (here,) = (one for one in dirs for copy in one.replicas if copy.topic_partition == ("orders", 0))
+    declare(placement, 0, log_dirs=["/elsewhere", "any"])
+    placement.write_text(json.dumps({**json.loads(placement.read_text()), "cluster_id": cluster_id}))
+    assert check(server, placement, "--update").exit_code == 0
+    document = json.loads(placement.read_text())
+    assert [one.get("log_dirs") for one in document["partitions"]] == [[here.path, "any"], None, None]
+    assert document["cluster_id"] == cluster_id
+
+
+def test_an_update_from_another_cluster_is_refused(server: str, placement: Path) -> None:
+    text = json.dumps({**json.loads(placement.read_text()), "cluster_id": "another"})
+    placement.write_text(text)
+    done = check(server, placement, "--update")
+    assert (done.exit_code, placement.read_text()) == (2, text)
+    assert "the placement is for cluster another, and this is cluster " in done.stderr
