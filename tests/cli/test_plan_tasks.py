@@ -663,14 +663,13 @@ def test_whoever_looks_is_told_what_goes_on(
     assert f"\x1b[2K{said}" in seen.getvalue()
 
 
-def test_a_drained_directory_names_copies_of_which_none_is_known(cluster: Path) -> None:
-    snapshot = read_snapshot(cluster)
-    (orders, users) = snapshot.topics
-    unknown = replace(users.partitions[0], log_dirs=(None, "/d1"))
-    changed = replace(users, partitions=(unknown, *users.partitions[1:]))
-    write_snapshot(cluster, replace(snapshot, topics=(orders, changed)))
-    remaining = said(cluster, "drain-dirs", "3:/d1", "--between-brokers", "--racks", "none")["remaining"]
-    assert any(one.startswith("broker 3 did not report in which log directory it has users-0") for one in remaining)
+def test_choices_bring_replicas_to_their_broker_set_as_a_rebalance_does(cluster: Path) -> None:
+    goals = cluster.with_name("sets.toml")
+    goals.write_text('[broker-sets.s]\nbrokers = [1, 4]\ntopics = ["users"]\n')
+    words = ("--goal", "disk", "--racks", "none", "--goals-file", goals)
+    whole = said(cluster, "rebalance", *words)["totals"]["moved_bytes"]
+    assert whole
+    assert whole in [one["moved_bytes"] for one in said(cluster, "pareto", *words)["choices"]]
 
 
 def test_a_broker_that_is_down_and_to_be_filled_is_told(cluster: Path) -> None:
@@ -681,10 +680,18 @@ def test_a_broker_that_is_down_and_to_be_filled_is_told(cluster: Path) -> None:
     assert "broker 4 gets nothing: it is not live; start it, then plan again" in remaining
 
 
-def test_choices_bring_replicas_to_their_broker_set_as_a_rebalance_does(cluster: Path) -> None:
-    goals = cluster.with_name("sets.toml")
-    goals.write_text('[broker-sets.s]\nbrokers = [1, 4]\ntopics = ["users"]\n')
-    words = ("--goal", "disk", "--racks", "none", "--goals-file", goals)
-    whole = said(cluster, "rebalance", *words)["totals"]["moved_bytes"]
-    assert whole
-    assert whole in [one["moved_bytes"] for one in said(cluster, "pareto", *words)["choices"]]
+def test_a_drained_directory_names_copies_of_which_none_is_known(cluster: Path) -> None:
+    snapshot = read_snapshot(cluster)
+    (orders, users) = snapshot.topics
+    unknown = replace(users.partitions[0], log_dirs=(None, "/d1"))
+    changed = replace(users, partitions=(unknown, *users.partitions[1:]))
+    write_snapshot(cluster, replace(snapshot, topics=(orders, changed)))
+    remaining = said(cluster, "drain-dirs", "3:/d1", "--between-brokers", "--racks", "none")["remaining"]
+    assert any(one.startswith("broker 3 did not report in which log directory it has users-0") for one in remaining)
+
+
+@pytest.mark.parametrize("words", [(), ("-o", "json")])
+def test_a_printed_plan_names_its_cluster(cluster: Path, words: tuple[str, ...]) -> None:
+    done = run(cluster, "drain-brokers", "2", "--racks", "none", *words)
+    document = json.loads(done.stdout)
+    assert (document["plan"] if words else document)["cluster_id"] == "c1"

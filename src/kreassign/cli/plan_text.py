@@ -333,7 +333,7 @@ def show_plan(outcome: Outcome, out: Path | None, explained: Sequence[str], outp
     # A plan that only answers a question is of use to programs alone.
     is_printed = out is None and how.can_run
     if is_printed:
-        print_verbatim(format_plan(outcome.plan))
+        print_verbatim(format_plan(outcome.plan, outcome.facts.cluster_id))
     # With the plan on stdout, text about it goes to stderr.
     terminal = console(stderr=is_printed)
     plan_summary(terminal, outcome, how)
@@ -360,7 +360,7 @@ def plan_document(outcome: Outcome, out: Path | None, explained: Sequence[str]) 
         "changed_partitions": len(outcome.plan),
         "goals": spreads_of(outcome.evaluation),
         "explained": list(explained),
-        **({"file": str(out)} if out else {"plan": json.loads(format_plan(outcome.plan))}),
+        **({"file": str(out)} if out else {"plan": json.loads(format_plan(outcome.plan, outcome.facts.cluster_id))}),
     }  # fmt: skip
 
 
