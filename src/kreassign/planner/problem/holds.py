@@ -71,7 +71,7 @@ _WORDS = {
     Hold.STAYS: ("to stay", "plan without that"),
     Hold.LEADERLESS: (
         "it has no leader to copy from",
-        "bring back a replica that may lead it (`kreassign doctor`), then plan again",
+        "bring back a replica that may lead it (`kreassign doctor`), then plan again, or plan again if one was elected",
     ),
     Hold.CORDONED: (
         "a broker of it is cordoned, or may be, and Kafka refuses every changed list that names that",
