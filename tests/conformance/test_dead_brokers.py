@@ -38,6 +38,26 @@ def test_a_broker_that_stops_hands_over_and_comes_back_in_sync(cluster: Cluster)
 
 
 @both_releases
+def test_a_broker_that_was_down_goes_on_with_a_copy_it_is_given_back(cluster: Cluster) -> None:
+    kept, lost = cluster.create((0, 2), (0, 2))
+    for partition in (kept, lost):
+        cluster.backend.write(partition, HELD_BYTES)
+    with cluster.throttled():
+        cluster.backend.kill(2)
+        cluster.becomes(kept, (0, 2), {0}, 0, epoch=0)
+        for partition in (kept, lost):
+            cluster.move(partition, 0)
+            cluster.ends(partition)
+        cluster.move(kept, 0, 2)
+        cluster.backend.start(2)
+        # Nothing is copied at one byte per second: it has all of the log.
+        cluster.becomes(kept, (0, 2), {0, 2}, 0)
+        cluster.move(lost, 0, 2)
+        cluster.becomes(lost, (0, 2), {0}, 0)
+        assert cluster.listed(lost) == Move((0, 2), (2,), ())
+
+
+@both_releases
 def test_a_dead_broker_leaves_after_its_session_and_returns_in_sync(cluster: Cluster) -> None:
     led, followed = cluster.create((2, 0), (0, 2))
     cluster.backend.kill(2)

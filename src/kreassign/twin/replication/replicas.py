@@ -118,11 +118,20 @@ class IsrMembership:
 # Usage of log directories: logs, bytes, due deletions, and the directory for a new copy.
 
 
+class LeftCopy(NamedTuple):
+    """A copy that was taken from a broker that is down: its deletion, and the bytes of the log that it has."""
+
+    deletion: DeleteCopy
+    begin: float
+    end: float
+
+
 class LogDirUsage:
     """Usage of log directories.
 
     `log_counts` is the number of logs in each directory, `to_be_deleted` the bytes that wait for deletion. `wanted` are
-    the directories for copies that brokers do not have yet (AlterReplicaLogDirs).
+    the directories for copies that brokers do not have yet (AlterReplicaLogDirs). `_left` are copies that were taken
+    from brokers that are down: such a broker finds them at its next start, and deletes those that it still lacks then.
     """
 
     def __init__(self, state: ReplicationState) -> None:
@@ -130,6 +139,7 @@ class LogDirUsage:
         self.to_be_deleted = np.zeros(len(state.fleet.paths))
         self.wanted: dict[tuple[TopicPartition, int], int] = {}
         self._state = state
+        self._left: dict[CopyKey, LeftCopy] = {}
         self._waiting_for_broker: list[DeleteCopy] = []
 
     def used_bytes(self) -> NDArray[np.float64]:
@@ -163,18 +173,46 @@ class LogDirUsage:
     def give_up(self, row: int, log_dir: int, size: float) -> None:
         """Remove a log from a directory; its bytes take room until they are deleted."""
         state, broker = self._state, self._state.fleet.owner_of(log_dir)
-        self.log_counts[log_dir] -= 1
-        self.to_be_deleted[log_dir] += size
-        task = DeleteCopy(state.logs.topic_partition(row), state.broker_id(broker), log_dir, size)
+        task = self._remove(row, log_dir, size)
         if state.fleet.up[broker]:
             state.timers.add(state.now_ms + state.settings.deletion_delay_ms, task)
         else:
             self._waiting_for_broker.append(task)
 
+    def _remove(self, row: int, log_dir: int, size: float) -> DeleteCopy:
+        state = self._state
+        self.log_counts[log_dir] -= 1
+        self.to_be_deleted[log_dir] += size
+        return DeleteCopy(
+            state.logs.topic_partition(row), state.broker_id(state.fleet.owner_of(log_dir)), log_dir, size
+        )
+
+    def leave(self, key: CopyKey, log_dir: int, begin: float, end: float) -> None:
+        """Remove the copy of a broker that is down, which has these bytes of its log on disk all the same."""
+        self._left[key] = LeftCopy(self._remove(key.row, log_dir, end - begin), begin, end)
+
+    def take_back(self, key: CopyKey) -> LeftCopy | None:
+        """The copy that a broker that is down still has of a replica, which is the broker's again; None without any."""
+        left = self._left.get(key)
+        if left is None or self._state.fleet.failed[left.deletion.log_dir]:
+            return None
+        del self._left[key]
+        self.log_counts[left.deletion.log_dir] += 1
+        self.to_be_deleted[left.deletion.log_dir] -= left.deletion.size
+        self._state.logs.place(key.row, left.deletion.log_dir)
+        return left
+
+    def forget(self, row: int) -> None:
+        """Let nobody take back copies of a deleted partition: another of its name has an id of its own."""
+        for key in [key for key in self._left if key.row == row]:
+            self._waiting_for_broker.append(self._left.pop(key).deletion)
+
     def schedule_deletions(self) -> None:
         """Let restarted brokers delete the logs that were removed while they were down."""
-        state, waiting = self._state, self._waiting_for_broker
-        self._waiting_for_broker = []
+        state = self._state
+        for key in [key for key in self._left if state.fleet.up[key.broker]]:
+            self._waiting_for_broker.append(self._left.pop(key).deletion)
+        waiting, self._waiting_for_broker = self._waiting_for_broker, []
         for task in waiting:
             if state.fleet.up[state.fleet.owner_of(task.log_dir)]:
                 state.timers.add(state.now_ms + state.settings.deletion_delay_ms, task)
@@ -331,15 +369,21 @@ class Replicas:
     def place(self, row: int, broker: int, log_dir: int | None, *, skips_tiered: bool = False) -> None:
         """Create an empty copy on a broker, which then begins to fetch the local log of the leader.
 
-        With `skips_tiered` it skips what remote storage has (KIP-1023), unless the leader has the log locally from
-        offset 0 on: a real broker asks for that first.
+        - With `skips_tiered` it skips what remote storage has (KIP-1023), unless the leader has the log locally from
+          offset 0 on: a real broker asks for that first.
+        - A broker that was down since before it lost the replica has its former copy yet, and goes on with that.
         """
-        state = self.state
-        log_dir = self.log_dirs.place(row, broker, log_dir)
-        start = state.logs.start(row, state.now_ms)
-        if skips_tiered and start > 0:
-            start = state.logs.uploaded(row, state.now_ms) or start
-        entry = state.copies.add(CopyKey(row, broker), log_dir, start, start, state.now_ms)
+        state, left = self.state, self.log_dirs.take_back(CopyKey(row, broker))
+        start, end = state.logs.start(row, state.now_ms), state.logs.end(row, state.now_ms)
+        if left is not None:
+            log_dir, position = left.deletion.log_dir, max(start, min(left.end, end))
+            start = max(start, min(left.begin, position))
+        else:
+            log_dir = self.log_dirs.place(row, broker, log_dir)
+            if skips_tiered and start > 0:
+                start = state.logs.uploaded(row, state.now_ms) or start
+            position = start
+        entry = state.copies.add(CopyKey(row, broker), log_dir, start, position, state.now_ms)
         wait_ms = self._fetcher_wait_ms(int(state.logs.table["leader"][row]), broker)
         self.start_later(CopyKey(row, broker), int(entry["serial"]), wait_ms)
 
@@ -347,13 +391,16 @@ class Replicas:
         """Remove a copy that is not moving between directories: its files are renamed now, deleted later."""
         state = self.state
         key, log_dir = CopyKey(row, broker), state.dir_of(row, broker)
-        size = self.positions.size(key)
+        begin, end = self.positions.span(key)
         if key in state.copies:
             state.copies.remove(key)
             state.must_share = True
         state.logs.displace(row, log_dir)
         self.isr.forget(row, broker)
-        self.log_dirs.give_up(row, log_dir, size)
+        if state.fleet.up[broker]:
+            self.log_dirs.give_up(row, log_dir, end - begin)
+        else:
+            self.log_dirs.leave(key, log_dir, begin, end)
 
     def mark_behind(self, row: int, broker: int, log_dir: int) -> None:
         """Turn a follower in sync into a copy out of sync that has the log so far."""

@@ -156,6 +156,7 @@ class RecordApplier:
                     broker = replicas.state.fleet.owner_of(log_dir)
                     self._moves.cancel(row, broker)
                     replicas.drop(row, broker)
+            replicas.log_dirs.forget(row)
             replicas.state.logs.remove(row)
         replicas.state.throttles.pop(topic, None)
 
