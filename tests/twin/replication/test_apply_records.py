@@ -91,6 +91,17 @@ def test_a_topic_can_be_created_again() -> None:
     assert (box.size(0, 0), box.size(0, 2), box.size(1, 3)) == (None, 0, 0)
 
 
+def test_a_broker_that_was_down_lacks_the_records_of_a_topic_made_again() -> None:
+    box = Box(Given((0, 1), size=100))
+    box.replication.crash(1)
+    box.say(metadata.TopicDeleted("t"), metadata.TopicCreated("t", "another"))
+    create(box, "t", 0, (0,))
+    box.replication.set_write_rate(tp(0), 10**6)
+    box.run(10)
+    box.add(0, 1)
+    assert (box.size(0, 0), box.size(0, 1)) == (10, 0)
+
+
 # Replicas
 
 

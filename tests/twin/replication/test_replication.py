@@ -357,3 +357,25 @@ def test_settings_that_make_no_sense_are_refused() -> None:
     with pytest.raises(InputError, match="less than no time"):
         ReplicationSettings(join_ms=-1)
     assert AT_ONCE.lag_time_max_ms == 30_000
+
+
+def test_a_broker_that_is_down_keeps_the_bytes_of_a_replica_it_is_given_back() -> None:
+    box = Box(Given((0, 1), size=100))
+    box.change(0, isr=(0,))
+    box.replication.crash(1)
+    box.change(0, replicas=(0,))
+    box.add(0, 1)
+    box.replication.restore(1)
+    assert box.size(0, 1) == box.size(0, 0)
+    assert [time for time, _ in box.run(1, ReplicaCaughtUp)][:1] == [0]
+
+
+def test_a_broker_that_started_in_between_copies_all_again() -> None:
+    box = Box(Given((0, 1), size=100))
+    box.change(0, isr=(0,))
+    box.replication.crash(1)
+    box.change(0, replicas=(0,))
+    box.replication.restore(1)
+    box.add(0, 1)
+    assert box.size(0, 1) == 0
+    assert [time for time, _ in box.run(1.5, ReplicaCaughtUp)][:1] == [1000]
