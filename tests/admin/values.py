@@ -17,15 +17,8 @@ TIMEOUT_MS = 12_345
 
 NAMES = st.text("abc.XYZ-_09", min_size=1, max_size=8)
 NUMBERS = st.integers(0, 2**31 - 1)
-BROKERS = st.integers(0, 2**31 - 1)
 LONGS = st.integers(0, 2**63 - 1)
 PARTITIONS = st.builds(model.TopicPartition, NAMES, NUMBERS)
-REPLICAS = st.lists(BROKERS, max_size=4).map(tuple)
-MESSAGES = st.none() | st.text(max_size=20)
-# A message of null or none at all: both become the code's default text.
-# Refusals; 7, after which the outcome is not known, has its own test in test_outcomes.
-OUTCOMES = st.just((0, None)) | st.tuples(st.sampled_from([-1, 3, 31, 39, 41, 85, 999]), MESSAGES)
-ONGOING = st.builds(model.OngoingReassignment, REPLICAS, REPLICAS, REPLICAS)
 LOG_DIRS = st.builds(
     model.LogDir,
     path=st.text(max_size=12),
@@ -39,39 +32,6 @@ LOG_DIRS = st.builds(
         unique_by=lambda copy: copy.topic_partition,
     ).map(lambda copies: tuple(sorted(copies, key=lambda copy: copy.topic_partition))),
 )
-RESOURCES = st.builds(model.ConfigResource.topic, NAMES) | st.builds(model.ConfigResource.broker, BROKERS)
-CONFIG_ENTRIES = st.builds(
-    model.ConfigEntry,
-    NAMES,
-    st.none() | st.text(max_size=8),
-    st.sampled_from(model.ConfigSource),
-    st.booleans(),
-    st.booleans(),
-)
-CONFIG_CHANGES = st.builds(
-    model.ConfigChange, st.sampled_from(model.ConfigOperation), NAMES, st.none() | st.text(max_size=8)
-)
-
-
-@st.composite
-def topics(draw: st.DrawFn) -> model.Topic:
-    """A topic with partitions 0, 1, 2 … as metadata tells them."""
-    name = draw(NAMES)
-    partitions = tuple(
-        model.Partition(
-            model.TopicPartition(name, number),
-            draw(REPLICAS),
-            draw(REPLICAS),
-            draw(st.just(-1) | BROKERS),
-            draw(NUMBERS),
-            draw(REPLICAS),
-            draw(st.none() | REPLICAS),
-            draw(st.none() | REPLICAS),
-        )
-        for number in range(draw(st.integers(0, 3)))
-    )
-    topic_id = draw(st.none() | st.uuids().filter(lambda value: value.int != 0).map(str))
-    return model.Topic(name, topic_id, draw(st.booleans()), partitions)
 
 
 def versions(asked: Api) -> st.SearchStrategy[int]:
