@@ -74,6 +74,7 @@ def test_empty_replica_lists_are_read() -> None:
     ('{"version":null}', "Expected `Integer` value, received null"),
     ('{"version":true}', "Expected `Integer` value, received true"),
     ('{"version":2147483648}', "Expected `Integer` value, received 2147483648"),
+    ('{"version":-2147483649}', "Expected `Integer` value, received -2147483649"),
     ('{"version":1e10}', "Expected `Integer` value, received 1.0E10"),
     ('{"version":1.5e-7}', "Expected `Integer` value, received 1.5E-7"),
     ('{"version":-123456789.5}', "Expected `Integer` value, received -1.234567895E8"),
@@ -99,80 +100,24 @@ def test_json_of_another_shape_is_refused_in_kafkas_words(text: str, message: st
     assert str(caught.value) == message
 
 
-# Each of these was read off Kafka 4.3.1 (Jackson 2.21).
+# The faults that Jackson finds, with its words for each, are in test_jackson.py.
 VALUES = "(JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
 NAME = "was expecting double-quote to start field name"
 VALUE = f"expected a valid value {VALUES}"
-ESCAPE = "has to be escaped using backslash to be included in"
 COMMENTS = "not recognized as one since Feature 'ALLOW_COMMENTS' not enabled for parser"
-MALFORMED = [
+
+
+@pytest.mark.parametrize(("text", "message", "line", "column"), [
     ("{invalid_json", f"Unexpected character ('i' (code 105)): {NAME}", 1, 2),
-    ("{'partitions':[]}", f"Unexpected character (''' (code 39)): {NAME}", 1, 2),
-    ('{"a":1,}', f"Unexpected character ('}}' (code 125)): {NAME}", 1, 8),
-    ('{"a":1,]', f"Unexpected character (']' (code 93)): {NAME}", 1, 8),
-    ("[1,]", f"Unexpected character (']' (code 93)): {VALUE}", 1, 4),
-    ("[1,}", "Unexpected character ('}' (code 125)): expected a value", 1, 4),
-    ('{"a":}', f"Unexpected character ('}}' (code 125)): {VALUE}", 1, 6),
-    ("[1 2]", "Unexpected character ('2' (code 50)): was expecting comma to separate Array entries", 1, 4),
-    ('{"a":1 "b":2}', "Unexpected character ('\"' (code 34)): was expecting comma to separate Object entries", 1, 8),
-    ('{"a" 1}', "Unexpected character ('1' (code 49)): was expecting a colon to separate field name and value", 1, 6),
-    ("]", "Unexpected close marker ']': no open Array to close", 1, 1),
-    (
-        '{"a":[1}',
-        f"Unexpected close marker '}}': expected ']' (for Array starting at {SOURCE.format(1, 6)})",
-        1,
-        8,
-    ),
-    (
-        '{"a":1',
-        "Unexpected end-of-input: expected close marker for Object (start marker at " + SOURCE.format(1, 1) + ")",
-        1,
-        7,
-    ),
-    ('{"a":', "Unexpected end-of-input within/between Object entries", 1, 6),
-    ("[1, ", "Unexpected end-of-input within/between Array entries", 1, 5),
-    ('["abc', "Unexpected end-of-input: was expecting closing quote for a string value", 1, 6),
-    ('{"a', "Unexpected end-of-input in field name", 1, 4),
-    ('"\\', "Unexpected end-of-input in character escape sequence", 1, 3),
-    ('["a\\x"]', "Unrecognized character escape 'x' (code 120)", 1, 5),
-    ('["\\u12zz"]', "Unexpected character ('z' (code 122)): expected a hex-digit for character escape sequence", 1, 7),
-    (
-        '["a\tb"]',
-        f"Illegal unquoted character ((CTRL-CHAR, code 9)): {ESCAPE} string value",
-        1,
-        4,
-    ),
-    (
-        "[\x01]",
-        "Illegal character ((CTRL-CHAR, code 1)): only regular white space (\\r, \\n, \\t) is allowed between tokens",
-        1,
-        3,
-    ),
     ("[1 2]\n\n", "Unexpected character ('2' (code 50)): was expecting comma to separate Array entries", 1, 4),
-    ('{"topic":foo}', f"Unrecognized token 'foo': was expecting {VALUES}", 1, 10),
-    ("[true1]", f"Unrecognized token 'true1': was expecting {VALUES}", 1, 2),
     ("[NaN]", f"Unrecognized token 'NaN': was expecting {VALUES}", 1, 2),
-    ('{"version":01}', "Unexpected character ('1' (code 49)) in numeric value", 1, 13),
-    ("[123.x]", "Unexpected character ('.' (code 46)) in numeric value", 1, 5),
+    # The parser takes these; only the scan for Jackson's words refuses them.
     ("1x", "Unexpected character ('x' (code 120)): Expected space separating root-level values", 1, 2),
+    ("nullx", f"Unrecognized token 'nullx': was expecting {VALUES}", 1, 1),
     ("\ufeff{}", f"Unexpected character ('\ufeff' (code 65279 / 0xfeff)): {VALUE}", 1, 1),
-    (
-        '["\N{GRINNING FACE}" x]',
-        "Unexpected character ('x' (code 120)): was expecting comma to separate Array entries",
-        1,
-        6,
-    ),
     (' \r\n\r\n\n {"a":\r\n x}', f"Unrecognized token 'x': was expecting {VALUES}", 5, 2),
-    (
-        "// c",
-        f"Unexpected character ('/' (code 47)): maybe a (non-standard) comment? ({COMMENTS})",
-        1,
-        1,
-    ),
-]
-
-
-@pytest.mark.parametrize(("text", "message", "line", "column"), MALFORMED, ids=[case[0] for case in MALFORMED])
+    ("// c", f"Unexpected character ('/' (code 47)): maybe a (non-standard) comment? ({COMMENTS})", 1, 1),
+])  # fmt: skip
 def test_malformed_json_is_refused_in_the_parsers_words_and_place(
     text: str, message: str, line: int, column: int
 ) -> None:
@@ -181,9 +126,14 @@ def test_malformed_json_is_refused_in_the_parsers_words_and_place(
     assert str(caught.value) == f"{message}\n at {SOURCE.format(line, column)}"
 
 
-def test_nesting_too_deep_is_refused_without_a_place() -> None:
-    with pytest.raises(MalformedPlan, match=r"^Document nesting depth \(1001\) exceeds the maximum allowed \(1000, "):
-        parse_plan("[" * 1001)
+@pytest.mark.parametrize(("text", "begins"), [
+    ("[" * 1001, "Document nesting depth (1001) exceeds the maximum allowed (1000, "),
+    ("9" * 1001, "Number value length (1001) exceeds the maximum allowed (1000, "),
+], ids=["nesting", "number"])  # fmt: skip
+def test_what_is_too_deep_or_too_long_is_refused_without_a_place(text: str, begins: str) -> None:
+    with pytest.raises(MalformedPlan) as caught:
+        parse_plan(text)
+    assert str(caught.value).startswith(begins)
 
 
 TOPIC_NAMES = st.text(st.characters(codec="utf-8"), max_size=8)
