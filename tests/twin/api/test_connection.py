@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import struct
-
 import pytest
 
 from kreassign.errors import ProtocolViolation
@@ -33,17 +31,6 @@ def authenticate(conversation: Connection, token: bytes) -> Message:
 
 
 # Versions
-
-
-@pytest.mark.parametrize(
-    ("key", "version", "endpoint"),
-    [(3, 14, Endpoint.BROKER), (3, 1, Endpoint.CONTROLLER), (75, 0, Endpoint.CONTROLLER), (38, 2, Endpoint.BROKER)],
-    ids=["too new", "not at controllers", "not at controllers either", "not in the twin"],
-)
-def test_what_is_not_offered_ends_the_connection(key: int, version: int, endpoint: Endpoint) -> None:
-    conversation = twin().connect(100 if endpoint is Endpoint.CONTROLLER else 0)
-    with pytest.raises(ProtocolViolation, match="offered"):
-        conversation.answer(struct.pack(">hhih", key, version, 7, -1))
 
 
 def test_an_older_release_does_not_know_newer_versions() -> None:

@@ -56,6 +56,11 @@ def test_a_cluster_is_described_to_brokers_alone_in_version_0() -> None:
     assert ask(twin(), api.DESCRIBE_CLUSTER, 0, node=100).error_code == 42
 
 
+def test_features_that_may_be_at_level_0_are_kept_from_older_clients() -> None:
+    named = {"client_software_name": "tests", "client_software_version": "1.0"}
+    assert [one.name for one in ask(twin(), api.API_VERSIONS, 3, **named).supported_features] == ["metadata.version"]
+
+
 def test_only_live_brokers_watch_the_quorum() -> None:
     asked = twin()
     asked.stop(3)
