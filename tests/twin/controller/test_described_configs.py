@@ -95,32 +95,9 @@ def test_of_its_own_file_the_controller_tells_its_id_only():
     assert {name for name, config in configs.items() if config.source is ConfigSource.STATIC_BROKER} == {"node.id"}
 
 
-def test_a_broker_tells_what_its_file_says():
-    made = cluster()
-    made.write(BrokerRegistered(7, "host7", 9092, "a", directories(7, 2), 99))
-    configs = told(made, BROKER, "7", node=7)
-    assert configs["log.dirs"].value == "/data0,/data1"
-    assert configs["broker.rack"].value == "a"
-    assert (configs["broker.id"].value, configs["node.id"].value) == ("7", "7")
-    static = {name: config for name, config in configs.items() if config.source is ConfigSource.STATIC_BROKER}
-    assert {name: (config.type.name, config.is_read_only) for name, config in static.items()} == {
-        "advertised.listeners": ("LIST", True), "broker.id": ("INT", True), "broker.rack": ("STRING", True),
-        "listeners": ("LIST", False),
-        "log.dirs": ("LIST", True), "node.id": ("INT", True), "process.roles": ("LIST", True),
-    }  # fmt: skip
-
-
 @pytest.mark.parametrize(("kind", "name"), [(TOPIC, "foo"), (BROKER, "0")])
 def test_no_keys_are_none_that_were_asked_for(kind, name):
     assert told(cluster(), kind, name, []) == {}
-
-
-def test_a_broker_tells_every_key_that_kafka_has():
-    configs = told(cluster(), BROKER, "0")
-    assert {name: configs[name].value for name in ("num.partitions", "log.retention.hours", "listeners")} == {
-        "num.partitions": "1", "log.retention.hours": "168", "listeners": "PLAINTEXT://host0:9092",
-    }  # fmt: skip
-    assert configs["num.partitions"].documentation.startswith("The default number of log partitions per topic")
 
 
 @pytest.mark.parametrize(("kind", "name", "code", "message"), [
@@ -155,13 +132,6 @@ def test_all_that_a_brokers_file_says_is_told_with_its_synonyms():
     alone.write(BrokerRegistered(8, "host8", 9092, None, directories(8, 1), 99))
     found = told(alone, BROKER, "8", node=8)["broker.rack"]
     assert (found.value, found.source) == (None, ConfigSource.DEFAULT)
-
-
-def test_a_topic_tells_what_its_keys_are_for():
-    configs = told(cluster(), TOPIC, "foo")
-    assert all(len(config.documentation) > 20 for config in configs.values() if not config.name.startswith("remote"))
-    assert {(config.is_sensitive, config.is_read_only) for config in configs.values()} == {(False, False)}
-    assert configs["retention.ms"].synonyms[0] == Synonym("retention.ms", "5", ConfigSource.DYNAMIC_TOPIC)
 
 
 def test_what_all_brokers_have_is_told_by_name_with_one_synonym():
