@@ -104,20 +104,6 @@ def test_below_min_insync_replicas_only_if_forced() -> None:
     assert forced == {FOO: {FOO_0: (0,)}}
 
 
-@pytest.mark.parametrize(
-    ("wanted", "code", "text"),
-    [
-        ([("nope", 2)], 17, "Unable to find a topic named nope."),
-        ([(FOO, 0)], 38, "Replication factor must be larger than 0."),
-        ([(FOO, -1)], 38, "Replication factor must be larger than 0."),
-        ([(FOO, 2), (FOO, 3)], 42, "Duplicate topic name."),
-    ],
-)
-def test_what_is_refused(wanted: list[tuple[str, int]], code: int, text: str) -> None:
-    decided = decide_replication_factors(view(partition(0, (0, 1))), wanted)
-    assert decided == {wanted[0][0]: Refusal(code, text)}
-
-
 def too_many(factor: int, possible: int) -> Refusal:
     return Refusal(
         INVALID_REPLICATION_FACTOR,
@@ -147,15 +133,6 @@ def test_a_topic_with_a_moving_partition_is_refused_by_its_name() -> None:
     both = view(partition(0, (0, 1)), partition(1, (0, 1)), ongoing=frozenset({FOO_1, FOO_0}))
     text = "A partition reassignment is in progress: foo-0, foo-1."
     assert decide_replication_factors(both, [(FOO, 2)]) == {FOO: Refusal(60, text)}
-
-
-def test_each_topic_has_an_outcome_of_its_own() -> None:
-    decided = decide_replication_factors(view(partition(0, (0, 1))), [("nope", 1), (FOO, 1), ("gone", 2)])
-    assert decided == {
-        "nope": Refusal(17, "Unable to find a topic named nope."),
-        FOO: {FOO_0: (0,)},
-        "gone": Refusal(17, "Unable to find a topic named gone."),
-    }
 
 
 def test_only_a_topic_that_loses_replicas_can_undercut_the_least_in_sync() -> None:
