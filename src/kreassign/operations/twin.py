@@ -16,8 +16,8 @@ from kreassign.twin.access import HostPort
 from kreassign.twin.blueprint import TYPICAL, Blueprint, Speeds, blueprint_of, small_cluster
 from kreassign.twin.faults import PlannedFault, fault_by_hand, read_fault, read_faults
 from kreassign.twin.scenario import Scenario, parse_scenario
-from kreassign.twin.server import ServerThread, TwinServer
-from kreassign.twin.serving import LOOPBACK, ON_FREE_PORTS, Serving, send_order, serve_scenario, serving_scenario
+from kreassign.twin.server import LOOPBACK, ServerThread, TwinServer
+from kreassign.twin.serving import ON_FREE_PORTS, Serving, send_order, serve_scenario, serving_scenario
 from kreassign.twin.version import DEFAULT, RELEASES, kafka_version
 
 __all__ = ["TYPICAL", "PlannedFault", "Serving", "Speeds", "TwinServer", "fault_by_hand", "kafka_version"]

@@ -30,7 +30,7 @@ _NOWHERE: Mapping[int, str] = {}
 
 @dataclass(frozen=True, slots=True)
 class BrokerPlan:
-    """An initial broker. Without an address it is `broker-<id>:9092`, a name that resolves nowhere else.
+    """An initial broker. It registers as `broker-<id>:9092`, a name that resolves nowhere else.
 
     A broker that `is_down` is known to the controller and fenced; it can be started.
     """
@@ -38,13 +38,12 @@ class BrokerPlan:
     id: int
     hardware: BrokerHardware
     rack: str | None = None
-    address: HostPort | None = None
     is_down: bool = False
 
     @property
     def registered_address(self) -> HostPort:
         """The address that the broker registers with."""
-        return self.address or HostPort(f"broker-{self.id}", PORT)
+        return HostPort(f"broker-{self.id}", PORT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ MAX_REQUEST_BYTES = 100 * 1024 * 1024
 FREE_DESCRIPTORS = 16
 """Descriptors reserved for files of the twin and for its control port; clients do not get them."""
 
+LOOPBACK = "127.0.0.1"
 log = logging.getLogger(__name__)
 _TIMEOUT_S = 60.0
 _NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
@@ -96,14 +97,12 @@ class TwinServer:
         twin: Twin,
         configs: Sequence[ListenerConfig] = (ListenerConfig(),),
         *,
-        host: str = "127.0.0.1",
         speed: float | None = 1.0,
         clock: Clock | None = None,
     ) -> None:
         self.twin = twin
         self.failures: list[str] = []
         self._configs = configs
-        self._host = host
         self._clock = clock or SYSTEM_CLOCK
         self._skips_copying = speed is None
         self._speed = 1.0 if speed is None else speed
@@ -243,18 +242,18 @@ class TwinServer:
     # --- listeners -------------------------------------------------------------------------------------------
 
     def _bind(self, config: ListenerConfig, node_id: int, port: int) -> HostPort:
-        where = f"cannot listen on {self._host}:{port} for node {node_id}"
+        where = f"cannot listen on {LOOPBACK}:{port} for node {node_id}"
         if port > LARGEST_PORT:
             raise InputError(f"{where}: there is no such port")
         try:
-            listening = socket.create_server((self._host, port), backlog=_QUEUE)
+            listening = socket.create_server((LOOPBACK, port), backlog=_QUEUE)
         except OSError as error:
             advice = "Specify another --port, or 0 for any that is free"
             raise InputError(f"{where}: {machine_reason(error)}. {advice}") from error
         listening.settimeout(0)
         self._open[config.name, node_id] = listening
         self.loop.add_reader(listening, self._accept, listening, config, node_id)
-        return HostPort(self._host, listening.getsockname()[1])
+        return HostPort(LOOPBACK, listening.getsockname()[1])
 
     def _accept(self, listening: socket.socket, config: ListenerConfig, node_id: int) -> None:
         """Accept all waiting clients: a turn of the loop is long while many others are answered."""

@@ -26,7 +26,7 @@ from kreassign.twin.core import TwinSettings
 from kreassign.twin.faults import PlannedFault, schedule_faults
 from kreassign.twin.faults.schedule import obey
 from kreassign.twin.scenario import Scenario, Security
-from kreassign.twin.server import ListenerConfig, ServerThread, TwinServer, serve
+from kreassign.twin.server import LOOPBACK, ListenerConfig, ServerThread, TwinServer, serve
 from kreassign.twin.store import SESSION_TIMEOUT_S, FileLog, ZooKeeperTree, zookeeper_tree
 from kreassign.twin.version import DEFAULT, KAFKA_3_9_ZOOKEEPER, KafkaVersion, kafka_version
 from kreassign.twin.zookeeper.control_requests import ControlRequest, trace_line
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 # The control port. An order is a line that `obey` reads. The answer is one line too: `done` or `refused`, and a
 # sentence. A client that sends anything else, such as a browser, has its connection closed.
 
-LOOPBACK = "127.0.0.1"
 _LONGEST_LINE = 4_096
 _TIMEOUT_S = 60.0
 _DONE, _REFUSED = "done", "refused"
