@@ -21,10 +21,6 @@ from kreassign.wire.api import Api, Message
 Answer = TypeVar("Answer")
 
 
-def _second(_first: Answer, second: Answer) -> Answer:
-    return second
-
-
 Confirm = Callable[[], object]
 """Called before each request that changes the cluster is sent, also before it is sent again; raises to prevent that."""
 
@@ -50,7 +46,7 @@ class Call(Generic[Answer]):
     routing_codes: Callable[[Message], Iterable[int]] = lambda _: ()
     is_answered_by_inactive_controllers: bool = False
     is_doubtful: Callable[[Answer], bool] = lambda _: False
-    join: Callable[[Answer, Answer], Answer] = _second
+    join: Callable[[Answer, Answer], Answer] = lambda _first, second: second
     confirm: Confirm | None = None
     is_brief: bool = False
 

@@ -216,17 +216,14 @@ def _public(key: PublicKeyTypes) -> bytes:
 
 def _chosen(store: JavaStore, chains: Mapping[str, list[bytes]]) -> str:
     """The alias of the key that Java takes. Raises InputError if that depends on the broker's request."""
-    kinds = {(type(first.public_key()), last.issuer) for first, last in map(_ends, chains.values())}
+    read = x509.load_der_x509_certificate
+    kinds = {(type(read(chain[0]).public_key()), read(chain[-1]).issuer) for chain in chains.values()}
     if len(kinds) > 1:
         raise InputError(
             f"{store.name} holds private keys of several aliases ({', '.join(chains)}), of different kinds or issuers, "
             "and Kafka has no property that names one. Make a store of one: keytool -importkeystore -srcalias ALIAS"
         )
     return min(chains, key=lambda alias: hash_map_bucket(alias.lower(), len(chains)))
-
-
-def _ends(chain: list[bytes]) -> tuple[x509.Certificate, x509.Certificate]:
-    return x509.load_der_x509_certificate(chain[0]), x509.load_der_x509_certificate(chain[-1])
 
 
 def _no_key(store: JavaStore, aliases: list[str]) -> InputError:

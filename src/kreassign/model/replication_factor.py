@@ -198,9 +198,5 @@ def factor_changes(
 
 
 def _group(way: str, before: int, after: int, names: Sequence[TopicPartition]) -> str:
-    what = _counted(len(names), "partition")
+    what = counted(len(names), "partition")
     return f"replication factor of {what} {way} from {before} to {after}: {some_of(names, NAMED)}"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -60,12 +60,8 @@ def offline_replicas(metadata: ClusterMetadata, partition: PartitionState, healt
     return [
         broker_id
         for broker_id, directory in zip(partition.replicas, partition.directories, strict=True)
-        if _is_offline(metadata.brokers.get(broker_id), directory)
+        if (broker := metadata.brokers.get(broker_id)) is None or broker.fenced or not is_online(broker, directory)
     ]
-
-
-def _is_offline(broker: BrokerState | None, directory: str) -> bool:
-    return broker is None or broker.fenced or not is_online(broker, directory)
 
 
 def is_internal(topic: str) -> bool:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Generic, TypeVar
 
-from kreassign.errors import InputError
 from kreassign.model import NO_LEADER, ConfigResource
 from kreassign.model.cluster import ResourceType
 from kreassign.model.error_codes import NONE, POLICY_VIOLATION, REQUEST_TIMED_OUT, UNKNOWN_SERVER_ERROR, error_code
@@ -81,9 +80,7 @@ _RULES_OF_RELEASES = {
 
 
 def rules_of(release: str) -> ReleaseRules:
-    """The rules of a release line such as `4.3`; InputError for an unknown one."""
-    if release not in _RULES_OF_RELEASES:
-        raise InputError(f"the twin does not know Kafka {release}; choose one of {', '.join(_RULES_OF_RELEASES)}")
+    """The rules of a release line such as `4.3`, which the twin knows."""
     return _RULES_OF_RELEASES[release]
 
 
