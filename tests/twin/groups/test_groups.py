@@ -85,15 +85,6 @@ def test_older_clients_search_for_one_key_at_a_time() -> None:
     assert second.node_id == ask(asked, api.FIND_COORDINATOR, 0, key="a").node_id
 
 
-def test_a_coordinator_that_is_down_has_a_successor(asked: Twin) -> None:
-    former = coordinator(asked)
-    asked.stop(former)
-    other = next(node for node in asked.processes.ids if node != former)
-    (found,) = ask(asked, api.FIND_COORDINATOR, 6, node=other, coordinator_keys=["group"]).coordinators
-    assert found.error_code == NONE
-    assert found.node_id not in (-1, former)
-
-
 def test_a_second_member_that_would_fit_finds_the_group_full(asked: Twin) -> None:
     assert join(asked, group_instance_id="one").error_code == NONE
     assert join(asked, group_instance_id="two").error_code == GROUP_MAX_SIZE_REACHED
