@@ -84,45 +84,6 @@ def test_partitions_change_before_the_broker_does():
     assert [type(record) for record in brokers.unfence(cluster.context, 0).records] == [BrokerUnfenced]
 
 
-def test_without_eligible_leaders_the_last_member_stays_and_leads_again():
-    cluster = SmallCluster(rules=OLDER).topic("foo", "0 1 / 0 / - / - / 0")
-    cluster.commit(brokers.fence, 0)
-    assert cluster.state() == "0 1 / 0 / - / - / -"
-    cluster.commit(brokers.unfence, 1)
-    assert cluster.state() == "0 1 / 0 / - / - / -"
-    cluster.commit(brokers.unfence, 0)
-    assert cluster.state() == "0 1 / 0 / - / - / 0"
-    assert cluster.partition().leader_epoch == 2
-
-
-def test_the_last_member_becomes_eligible_and_the_isr_empty():
-    cluster = SmallCluster().topic("foo", "0 1 / 0 / - / - / 0")
-    cluster.commit(brokers.fence, 0)
-    assert cluster.state() == "0 1 / - / - / - / -"
-    assert elr(cluster) == ((0,), (0,))
-    cluster.commit(brokers.unfence, 1)
-    assert cluster.state() == "0 1 / - / - / - / -"
-    cluster.commit(brokers.unfence, 0)
-    assert cluster.state() == "0 1 / 0 / - / - / 0"
-    assert elr(cluster) == ((), ())
-    assert cluster.partition().leader_recovery is LeaderRecovery.RECOVERED
-
-
-def test_who_drops_below_the_least_isr_stays_eligible():
-    cluster = SmallCluster().topic("foo", "0 1 2").configure("foo", "min.insync.replicas", "2")
-    cluster.commit(brokers.fence, 0)
-    assert elr(cluster) == ((), ())
-    cluster.commit(brokers.fence, 1)
-    assert (cluster.state(), elr(cluster)) == ("0 1 2 / 2 / - / - / 2", ((1,), ()))
-    cluster.commit(brokers.fence, 2)
-    assert (cluster.state(), elr(cluster)) == ("0 1 2 / - / - / - / -", ((1, 2), (2,)))
-    cluster.commit(brokers.unfence, 1)
-    assert (cluster.state(), elr(cluster)) == ("0 1 2 / 1 / - / - / 1", ((2,), ()))
-    cluster.commit(brokers.unfence, 2)
-    cluster.report_isr("1 2")
-    assert (cluster.state(), elr(cluster)) == ("0 1 2 / 1 2 / - / - / 1", ((), ()))
-
-
 def test_the_least_isr_is_never_more_than_the_first_partition_has_replicas():
     cluster = SmallCluster().topic("foo", "0", "0 1 2").configure("", "min.insync.replicas", "3")
     cluster.commit(brokers.fence, 1)

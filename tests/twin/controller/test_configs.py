@@ -55,14 +55,8 @@ def cluster():
 
 @pytest.mark.parametrize("at", [0, None])
 @pytest.mark.parametrize(("before", "step", "after"), [
-    (None, (SET, LEADERS, "0:1"), "0:1"),
-    ("0:1", (SET, LEADERS, "*"), "*"),
-    ("0:1", (SET, LEADERS, ""), ""),
     ("0:1", (DELETE, LEADERS, None), None),
-    (None, (DELETE, LEADERS, None), None),
     (None, (APPEND, LEADERS, "0:1"), "0:1"),
-    ("0:1", (APPEND, LEADERS, "0:2,0:1"), "0:1,0:2"),
-    ("0:1,0:2", (SUBTRACT, LEADERS, "0:1,5:5"), "0:2"),
     (None, (SUBTRACT, LEADERS, "0:1"), ""),
     (None, (APPEND, "cleanup.policy", "compact"), "delete,compact"),
 ])  # fmt: skip
@@ -95,12 +89,6 @@ def test_only_brokers_get_a_record_for_an_unchanged_value(cluster):
     ),
     (resource("foo", (SET, LEADERS, "*"), (DELETE, LEADERS, None)), (42, "Error due to duplicate config keys"), DONE),
     (resource("nope", (SET, LEADERS, "*")), (3, "The topic 'nope' does not exist."), ...),
-    (resource("foo", (SET, "zzz", "1")), (40, "Unknown topic config name: zzz"), ...),
-    (
-        resource("foo", (APPEND, "retention.ms", "1")),
-        (40, "Can't APPEND to key retention.ms because its type is not LIST."),
-        ...,
-    ),
     (
         resource("foo", (SUBTRACT, "zzz", "1")),
         (40, "Can't SUBTRACT to key zzz because its type is not LIST."),
@@ -165,16 +153,6 @@ def test_only_brokers_get_a_record_for_an_unchanged_value(cluster):
     ),
     (resource(0, (9, RATE, "1")), (42, "Unknown operations type 9"), (-1, None)),
     (resource("foo", (9, LEADERS, "1")), (-1, None), (-1, None)),
-    (
-        resource(0, (SET, MIN_ISR, "2")),
-        (40, "Broker-level min.insync.replicas cannot be altered while ELR is enabled."),
-        ...,
-    ),
-    (
-        ResourceChanges(4, "", (KeyChange(1, MIN_ISR, None),)),
-        (40, "Cluster-level min.insync.replicas cannot be removed while ELR is enabled."),
-        ...,
-    ),
 ])  # fmt: skip
 def test_refusals_of_a_broker_and_of_the_controller(changes, at_broker, at_controller):
     """`...` means the same at both."""
