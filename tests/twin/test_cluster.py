@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kreassign.errors import InputError, ProtocolViolation
-from kreassign.model import ConfigResource, TopicPartition
+from kreassign.model import TopicPartition
 from kreassign.twin.blueprint import Blueprint, PartitionPlan, TopicPlan, small_cluster
 from kreassign.twin.cluster import Twin
 from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicTargets, alter_reassignments
@@ -99,15 +99,6 @@ def test_a_leader_rate_of_nothing_stops_a_move_after_one_answer() -> None:
 # Brokers
 
 
-def test_a_broker_that_crashes_is_missed_when_its_session_is_over() -> None:
-    asked = twin({"orders": [[0, 1]]})
-    asked.crash(0)
-    asked.advance(8_999)
-    assert partition(asked, "orders")[2] == 0
-    asked.advance(1)
-    assert partition(asked, "orders") == ((0, 1), {1}, 1)
-
-
 def test_a_broker_back_within_its_session_joins_only_after_it() -> None:
     asked = twin({"orders": [[0, 1]]})
     asked.crash(0)
@@ -168,15 +159,6 @@ def test_a_broker_with_another_directory_lives_on() -> None:
     assert asked.is_running(0)
     assert partition(asked, "orders", 0)[1:] == ({1}, 1)
     assert partition(asked, "orders", 1)[1:] == ({0, 1}, 0)
-
-
-# The release
-
-
-def test_a_new_cluster_with_eligible_leaders_fixes_the_least_isr() -> None:
-    everyone = ConfigResource.broker(0)._replace(name="")
-    assert twin().metadata.configs == {everyone: {"min.insync.replicas": "1"}}
-    assert twin(version=KAFKA_3_9).metadata.configs == {}
 
 
 # The metadata log
