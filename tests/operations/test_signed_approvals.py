@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -108,8 +109,10 @@ def test_an_approval_permits_one_run(team: Team) -> None:
     started = prepare_run(team.rig.client, team.request, team.context, team.rig.transport)
     again = prepare_run(team.rig.client, team.request, team.context, team.rig.transport)
     run_id = start_run(team.rig.client, started, team.context, clock=team.rig.transport).run_id
-    with pytest.raises(InputError, match=f"run {run_id} began with this approval, which permits one run"):
-        start_run(team.rig.client, again, team.context, clock=team.rig.transport)
+    elsewhere = replace(team.context, state_dir=team.rig.state_dir / "other", beside=(team.rig.state_dir,))
+    for context in (team.context, elsewhere):
+        with pytest.raises(InputError, match=f"run {run_id} began with this approval, which permits one run"):
+            start_run(team.rig.client, again, context, clock=team.rig.transport)
 
 
 def test_an_approval_expires(team: Team) -> None:

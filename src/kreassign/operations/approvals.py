@@ -7,7 +7,7 @@ Which signatures count is decided in `kreassign.model.approvals`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -191,7 +191,9 @@ def _verified(wanted: SignedApprovals, content: bytes, place: Path, purpose: Pur
     return verified(content, place, wanted.allowed_signers, purpose)
 
 
-def approval_for(wanted: SignedApprovals, plan: Plan, started: RunStarted, state_dir: Path) -> SignedApproval:
+def approval_for(
+    wanted: SignedApprovals, plan: Plan, started: RunStarted, state_dirs: Iterable[Path]
+) -> SignedApproval:
     """Return the approval that permits this run. Raises InputError with the reason if none does."""
     before = {move.topic_partition: move.original for move in started.moves}
     topic_ids = {move.topic_partition.topic: move.topic_id for move in started.moves}
@@ -200,13 +202,13 @@ def approval_for(wanted: SignedApprovals, plan: Plan, started: RunStarted, state
     if why := found.dead or found.lacking:
         raise InputError(f"the run is not approved: {why}")
     approval = SignedApproval(found.request_id, found.proposed_by, found.approved_by)
-    refuse_spent(approval, state_dir, started.cluster_id)
+    refuse_spent(approval, state_dirs, started.cluster_id)
     return approval
 
 
-def refuse_spent(approval: SignedApproval, state_dir: Path, cluster_id: str) -> None:
+def refuse_spent(approval: SignedApproval, state_dirs: Iterable[Path], cluster_id: str) -> None:
     """Raise InputError if a run began with this approval: each permits one."""
-    for path in cluster_journals(state_dir, cluster_id):
+    for path in (one for folder in state_dirs for one in cluster_journals(folder, cluster_id)):
         with suppress(JournalDamaged):
             first = first_event(path)
             if first.approval is not None and first.approval.request_id == approval.request_id:

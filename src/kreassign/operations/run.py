@@ -225,7 +225,7 @@ def prepare_run(
         known = topic_ids_of_moves(started.moves).keys()
         warn_without_topic_ids(context.warn, "the plan", known - facts.topic_ids.keys())
     if request.approvals is not None:
-        approval = approval_for(request.approvals, request.plan.plan, started, context.state_dir)
+        approval = approval_for(request.approvals, request.plan.plan, started, context.state_dirs)
         started = replace(started, approval=approval)
     started = with_others(client, started, request.found, context)
     if started.rates.is_limited and request.measure_for_s > 0:
@@ -308,7 +308,7 @@ def start_run(
         ExitStack() as held,
     ):
         if started.approval is not None:
-            refuse_spent(started.approval, context.state_dir, started.cluster_id)
+            refuse_spent(started.approval, context.state_dirs, started.cluster_id)
         journal = held.enter_context(Journal.create(context.state_dir, started, mirror))
         if facts is not None:
             try:
