@@ -11,7 +11,16 @@ import pytest
 
 from kreassign.admin import AdminClient
 from kreassign.executor.cluster.readings import every_topic_of_two, partitions_of
-from kreassign.executor.events import CancelRequested, SubmissionIntended, ThrottleIntended
+from kreassign.executor.events import (
+    CancelRequested,
+    Event,
+    LeadersElected,
+    MovesObserved,
+    PlacementState,
+    SubmissionIntended,
+    ThrottleIntended,
+)
+from kreassign.executor.state import RunView
 from kreassign.executor.throttle_ledger import ConfigKey
 from kreassign.model import Batch, ConfigResource, Topic, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
@@ -29,6 +38,7 @@ BEFORE = {0: (1, 0), 1: (0, 1)}
 BRIEF_S, LONG_S = 3, 30
 """Shorter and longer than a strange state is looked at again."""
 FOR_EVER_S = 1e6
+ARRIVED = PlacementState.ARRIVED
 
 
 class Behind:
@@ -275,3 +285,18 @@ def test_the_leader_is_that_of_the_newer_epoch(tmp_path: Path) -> None:
     rig.transport.sleep(60)
     assert {one.leader for one in partitions_of(rig.client.describe_topics().ok).values()} == {1, 3}
     assert leaders_of(rig) == {tp(0): 1, tp(1): 1}
+
+
+def test_a_leader_is_elected_beside_a_list_that_brokers_show_differently(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [0, 1, 2]])
+
+    def listen(event: Event, _: RunView) -> None:
+        if isinstance(event, MovesObserved) and any(one.placement is ARRIVED for one in event.observations):
+            rig.show_differently(1)
+        if isinstance(event, LeadersElected):
+            rig.show_alike()
+
+    rig.listener = listen
+    assert rig.run(rig.prepared({0: (1, 0)}, throttle=None)).state == "done"
+    (elected,) = (event for event in rig.seen if isinstance(event, LeadersElected))
+    assert (elected.elected, elected.refused) == ((tp(0),), ())

@@ -33,12 +33,14 @@ from kreassign.twin.core import TwinSettings
 from kreassign.twin.replication.partition_logs import Traffic
 from kreassign.twin.transport import TwinTransport
 from kreassign.twin.version import DEFAULT, kafka_version
+from kreassign.wire import api
 from tests.twin.asking import MEGABYTES, cluster
 
 POLL_S = 2.0
 """Half as often as a run looks by default, for what a test of hundreds of polls costs is these."""
 RATE = MEGABYTES
 """With this throttle a copy of ten megabytes takes some eleven seconds."""
+_ASKED_FOR_TOPICS = (api.METADATA, api.DESCRIBE_TOPIC_PARTITIONS)
 
 
 def tp(number: int, topic: str = "t") -> TopicPartition:
@@ -227,6 +229,20 @@ class TwinRig:
         self.twin.views.hold_back(behind)
         self.twin.start(broker)
         self.transport.sleep(30)
+
+    def show_differently(self, partition: int) -> None:
+        """Let each of the first three brokers show another list of this partition, which has replicas on just these."""
+        for broker, replicas in enumerate(((1, 2, 0), (2, 1, 0), (1, 0, 2))):
+            self.client.alter_partition_reassignments({tp(partition): replicas}).raise_if_any()
+            self.transport.sleep(5)
+            for asked in _ASKED_FOR_TOPICS:
+                self.twin.views.hold_back(broker, api_key=asked.key)
+
+    def show_alike(self) -> None:
+        """Bring the answers of all brokers about topics up to date."""
+        for broker in self.twin.processes.ids:
+            for asked in _ASKED_FOR_TOPICS:
+                self.twin.views.release(broker, asked.key)
 
     def end_within(self, seconds: float) -> None:
         """Let a run that has not ended so much later fail its test, which would else wait for ever."""

@@ -32,13 +32,7 @@ from kreassign.executor.cluster.changes import (
 from kreassign.executor.cluster.measurements import TrafficMeter
 from kreassign.executor.cluster.observations import OTHER_TOPIC, TOPIC_DELETED, Expectations, FindingKind, verify
 from kreassign.executor.cluster.port import ClusterPort, ConfigPort, confirmed_writes
-from kreassign.executor.cluster.readings import (
-    live_of_two,
-    ongoing_moves,
-    partitions_of,
-    settings_of_two,
-    topics_of_two,
-)
+from kreassign.executor.cluster.readings import live_of_two, ongoing_moves, partitions_of, settings_of_two, topics_with
 from kreassign.executor.guards import GuardName, Health, Unread
 from kreassign.executor.history.run_history import history, refuse_over
 from kreassign.executor.lease import NO_LEASE, Forgone, Held, Lease, LeaseStatus, Taken
@@ -47,6 +41,7 @@ from kreassign.model import NO_LEADER, Batch, ConfigChange, ConfigResource, Elec
 from kreassign.model.authorization import error_text, reason_text
 from kreassign.model.closures import leading_nothing
 from kreassign.model.error_codes import ELECTION_NOT_NEEDED, NO_REASSIGNMENT_IN_PROGRESS, has_code
+from kreassign.model.plan_facts import is_another
 from kreassign.model.requests import join
 from kreassign.model.run import AT_REST, SOMEONE_ELSE, Operator, RunHistory
 
@@ -547,15 +542,7 @@ class Runner:
         return change_configs(self._port, self._controllers, changes)
 
     def _elect(self, deed: instructions.ElectLeaders) -> events.Event:
-        known, absent, unknown = requests.other_topics(self._port, deed.topic_ids)
-        left = tuple(
-            events.Refusal(name, why) for name in deed.partitions if (why := _why_left(name.topic, known, absent))
-        )
-        unsure = tuple(
-            events.Refusal(name, error_text(unknown[name.topic])) for name in deed.partitions if name.topic in unknown
-        )
-        left = (*left, *unsure)
-        left = (*left, *self._changed_lists(set(deed.partitions).difference(one.topic_partition for one in left)))
+        left = tuple(self._left_alone(deed))
         others = {one.topic_partition for one in left}
         spared = self._led_by_none_yet({name: broker for name, broker in deed.leaders.items() if name not in others})
         others.update(spared)
@@ -575,16 +562,22 @@ class Runner:
         barred = leading_nothing(leaders.values(), self._in_maintenance() if leaders else ())
         return tuple(name for name, leader in leaders.items() if leader in barred)
 
-    def _changed_lists(self, names: Collection[TopicPartition]) -> Iterator[events.Refusal]:
-        """Partitions that others may have moved since: the first of their lists is no choice of the run."""
-        known, absent, unknown = topics_of_two(self._port, {name.topic for name in names}, only_lists=True)
+    def _left_alone(self, deed: instructions.ElectLeaders) -> Iterator[events.Refusal]:
+        """Partitions that others may have moved or made again since: the first of their lists is no choice of the run.
+
+        Other partitions of their topics may move meanwhile.
+        """
+        topics = {name.topic for name in deed.partitions}
+        known, absent, unknown = topics_with(self._port, topics, deed.partitions)
         present = partitions_of(known)
-        for name in sorted(names):
+        for name in deed.partitions:
             target, seen = self.run.records[name].move.target, present.get(name)
             if name.topic in absent:
                 yield events.Refusal(name, TOPIC_DELETED)
             elif name.topic in unknown:
                 yield events.Refusal(name, error_text(unknown[name.topic]))
+            elif is_another(deed.topic_ids.get(name.topic), known[name.topic].topic_id):
+                yield events.Refusal(name, OTHER_TOPIC)
             elif seen is not None and seen.replicas != target:
                 moved = f"its replicas are {list(seen.replicas)} and not {list(target)}"
                 yield events.Refusal(name, f"{moved}; {SOMEONE_ELSE} changed them, so its leader is left alone")
@@ -614,13 +607,6 @@ class Runner:
         led_by_others -= spared
         names = tuple(name for name in targets if str(name) in led_by_others)
         return events.Verified(self._time.now_ms(), tuple(map(str, findings)), names)
-
-
-def _why_left(topic: str, known: Mapping[str, bool], absent: Collection[str]) -> str:
-    """Why nobody is elected for partitions of this topic; "" if they are still those of the run."""
-    if topic in absent:
-        return TOPIC_DELETED
-    return OTHER_TOPIC if known.get(topic) else ""
 
 
 def _refusals(
