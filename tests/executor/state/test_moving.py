@@ -430,6 +430,14 @@ def test_a_move_that_is_sent_again_counts_once_and_is_not_held() -> None:
     assert run.on(HoldRequested(0, 1), look(5_000, UNTOUCHED, *BETWEEN)).decided == "submit a-0"
 
 
+def test_a_move_without_an_answer_keeps_its_slot() -> None:
+    first, second = replace(MOVES[0], size_bytes=1_000), replace(MOVES[1], size_bytes=600)
+    run = unthrottled(first, second, caps=Caps(cluster=Cap(1))).go("submit")
+    run.on(SubmissionIntended(0, (A0,)), MovesSubmitted(0, (), unknown=(A0,)))
+    assert run.copy().on(look(5_000, UNTOUCHED, first, second)).decided == "submit a-0"
+    assert run.on(look(500, UNTOUCHED, first, second)).decided == "wait"
+
+
 FINISH, NOW = CancelRequested(4_000, 1, is_now=False), CancelRequested(4_000, 1, is_now=True)
 DEFERRED = MovesSubmitted(4_000, (), deferred=(Refusal(A0, "busy"), Refusal(A1, "busy")))
 

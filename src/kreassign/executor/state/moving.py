@@ -20,7 +20,15 @@ from itertools import islice
 from kreassign.executor import events, instructions, throttle_ledger
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.scheduling.limits import InFlight
-from kreassign.executor.scheduling.queue import PriorityMerge, add_left, choose_from, ranking
+from kreassign.executor.scheduling.queue import (
+    NextMoves,
+    PriorityMerge,
+    Rank,
+    RouteQueue,
+    add_left,
+    choose_from,
+    ranking,
+)
 from kreassign.executor.state import admission, finishing, phases, throttling
 from kreassign.executor.state.attempts import LEAST_ATTEMPTS
 from kreassign.executor.state.move import MoveRecord, NextAction
@@ -225,7 +233,10 @@ def _tell(run: Run, record: MoveRecord, at_ms: int) -> None:
 
 
 def _choose(run: Run, ready: Iterable[MoveRecord], at_ms: int) -> phases.Names:
-    """Choose the moves that start now among those that wait and those to be sent again."""
+    """Choose the moves that start now among those that wait and those to be sent again.
+
+    One that was sent without an answer may be in progress: it goes first, and no other takes its slot.
+    """
     again = [record for record in ready if record.status is MoveStatus.SENT]
     names = {record.name for record in again}
     moving = [record for record in run.moves.in_flight if record.name not in names]
@@ -233,15 +244,25 @@ def _choose(run: Run, ready: Iterable[MoveRecord], at_ms: int) -> phases.Names:
     time, pace = admission.time_left(run, moving, at_ms), run.control.pace
     saturation = None if pace.is_eager else run.moves.speed.saturation(in_flight)
     queue, counts = run.moves.index.queue, InFlight.of(pace.caps, in_flight)
-    routes = (*((startable(record),) for record in again), *queue.open_routes(pace.order, counts, saturation))
     rank = ranking(pace.order, add_left(queue.left.copy(), in_flight))
     brokers, named = admission.OpenBrokers(run), admission.TakenLists(run)
     lists, disks = throttling.list_room(run), run.health.disk_budget.copy()
     budgets = [one for one in (brokers, named, saturation, disks, time, lists) if one is not None]
-    choice = choose_from(PriorityMerge(routes, rank), counts, budgets)
+    unanswered = choose_from(_alone(again, may_begin=True, rank=rank), counts, budgets)
+    for waiting in unanswered.waiting:
+        counts.add(candidate(run.moves.records[waiting.topic_partition]))
+    routes = queue.open_routes(pace.order, counts, saturation)
+    choice = choose_from(_alone(again, *routes, may_begin=False, rank=rank), counts, budgets)
+    choice = NextMoves((*unanswered.starting, *choice.starting), (*unanswered.waiting, *choice.waiting))
     admission.note_stuck(run, choice, at_ms)
     run.throttle.full_lists = frozenset(lists.full)
     return choice.starting
+
+
+def _alone(records: Iterable[MoveRecord], *routes: RouteQueue, may_begin: bool, rank: Rank) -> PriorityMerge:
+    """These records, each as a route queue of its own, and further route queues."""
+    own = ((startable(record),) for record in records if record.may_begin is may_begin)
+    return PriorityMerge((*own, *routes), rank)
 
 
 def proceed(run: Run, starting: phases.Names, cancelling: phases.Names) -> Next:
