@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from kreassign.cli.main import kreassign
+from kreassign.errors import DataError
 from kreassign.executor.events import HoldRequested, ReleaseRequested, ThrottleRequested
 from kreassign.executor.history.audit_trail import audit_trail, planned_s
 from kreassign.executor.history.run_history import fold, history
@@ -18,8 +19,8 @@ from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.plan_facts import plan_id
 from kreassign.operations.plan_files import write_plan
 from kreassign.operations.report import write_audit_trail
-from kreassign.pipeline.tables.parquet import read_rows
-from kreassign.pipeline.tables.schemas import RUN_MOVES
+from kreassign.pipeline.tables.parquet import read_rows, stored_rows
+from kreassign.pipeline.tables.schemas import RUN_MOVES, RUNS
 from kreassign.report.run_checks import CheckResult, checks_of
 from kreassign.report.run_pictures import run_pictures
 from tests.approved import approve
@@ -132,3 +133,15 @@ def test_a_move_of_a_deleted_topic_has_no_completion(tmp_path: Path) -> None:
     (completes, *_) = checks_of(trail.history, None)
     assert completes.outcome is CheckResult.FAILED
     assert completes.details == ("t-0 is not complete: its partition was deleted",)
+
+
+def test_a_run_of_which_not_every_table_was_written_again_is_in_none(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1]])
+    rig.run(rig.prepared({0: (2, 1)}, throttle=None))
+    trail, data = audit_trail(read_events(rig.path())), tmp_path / "data"
+    write_audit_trail(trail, data)
+    for log in (data / RUN_MOVES.name / "_delta_log").glob("*.json"):
+        log.write_text("damaged")
+    with pytest.raises(DataError):
+        write_audit_trail(trail, data)
+    assert stored_rows(data, [RUNS]) == 0

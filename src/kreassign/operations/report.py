@@ -265,10 +265,16 @@ def audit_runs(
 
 
 def write_audit_trail(trail: RunTrail, data: Path | str) -> None:
-    """Write a journal into the tables of runs: one file in each; `runs` comes last and seals the others."""
-    with requires("a run in tables", "pyarrow", "tables"):
-        from kreassign.pipeline.tables.parquet import write_rows
+    """Write a journal into the tables of runs: one file in each; `runs` comes last and seals the others.
 
+    A row of an earlier writing goes first: it would seal new rows beside old ones, or let compaction take them for old.
+    """
+    with requires("a run in tables", "pyarrow", "tables"):
+        from kreassign.pipeline.tables.commits import expire_parts
+        from kreassign.pipeline.tables.parquet import has_table, write_rows
+
+    if has_table(data, schemas.RUNS):
+        expire_parts(data, schemas.RUNS, lambda: [trail.history.run_id])
     head = {"run_id": trail.history.run_id, "cluster_id": trail.history.cluster_id}
     parts: list[list[schemas.Row]] = [
         [_run_row(trail.history)],
