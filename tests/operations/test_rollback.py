@@ -214,16 +214,6 @@ def test_the_run_that_left_a_list_is_found_however_many_came_after(rig: TwinRig)
     assert warnings == []
 
 
-def test_later_runs_that_are_not_looked_at_are_told(rig: TwinRig) -> None:
-    rig.run(rig.prepared({0: (2, 1)}, throttle=None))
-    warnings: list[str] = []
-    for number in range(1001):
-        rig.path(f"run-2-{number:04}").write_bytes(b"damaged")
-    end_run_to_undo(rig.client, RollbackRequest("run-1"), RunContext(rig.state_dir, warn=warnings.append))
-    assert warnings[0].startswith("what run run-2-1000 changed since is not known: ")
-    assert warnings[-1].startswith("only the latest 1000 of 1001 runs since run run-1 were looked at")
-
-
 def test_a_copy_whose_new_directory_failed_is_named(rig: TwinRig) -> None:
     there, elsewhere = (one.path for one in rig.twin.metadata.brokers[0].log_dirs[:2])
     plan = Plan((PartitionAssignment(tp(0), HOME[0], (elsewhere, ANY_LOG_DIR)),))

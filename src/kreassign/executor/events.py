@@ -202,8 +202,8 @@ class RunResumed:
     """A run that was interrupted was resumed: it was paused, killed, or ended with settings to restore.
 
     If it `replans`, it does so from now on, as in `RunStarted`, and so with `lost_after_ms` and `clients`; else all is
-    as before. Its journal is kept in `journal_to` from now on, too, None for nowhere else. Moves of a rollback whose
-    lists a later run made since fail, with the words of `made_since`, unless they were sent.
+    as before. Its journal is kept in `journal_to` from now on, too, None for nowhere else. Moves of a rollback that
+    wait, and whose lists another run made since, fail with the words of `made_since`.
     """
 
     at_ms: int

@@ -5,110 +5,149 @@
     its target, a step, or what cancelling left   as this run left it
     one on the way, while it is in flight         moved by this run
     what a run found that this rollback undoes    of whoever had it before the undone run
+    (its journal cannot be read)                  perhaps as this run left it
 
-By the last row two runs can be undone in reverse order: after the rollback of the later run its lists are those of
-the earlier run again. A list that no row explains was made by others, or by the run to undo itself.
+By the fourth row two runs can be undone in reverse order: after the rollback of the later run its lists are those of
+the earlier run again. A list that no row explains was made by others, or by the run to undo itself. Unknown never
+permits: a list stays that a run without a readable journal may have made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from kreassign.errors import JournalUnreadable
 from kreassign.executor.cluster.port import ClusterPort
-from kreassign.executor.cluster.readings import partitions_of, topics_of_two
+from kreassign.executor.cluster.readings import partitions_of, topics_with
 from kreassign.executor.events import Refusal
-from kreassign.executor.journal import find_journals, first_event
-from kreassign.model import Partition, TopicPartition
+from kreassign.executor.history.run_history import UnreadableJournal
+from kreassign.executor.journal import cluster_journals, first_event, last_event
+from kreassign.model import TopicPartition
 from kreassign.model.plan import partition_order
-from kreassign.model.run import MoveHistory, RunHistory
-from kreassign.operations.connect import Warn
-from kreassign.operations.run_journals import status
+from kreassign.model.run import MoveHistory, MoveStatus, RunHistory
+from kreassign.operations.run_journals import status, status_or_problem
 
-MOST_LATER = 1000
-"""Number of later runs whose moves are looked at to name the run that changed a partition since."""
+Later = RunHistory | UnreadableJournal
+"""A run that may have changed partitions since, or its journal."""
 
 
-def later_runs(path: Path, undone: RunHistory, warn: Warn) -> Iterator[RunHistory]:
-    """Runs of the same cluster that began after this one and moved partitions of it, the latest first.
+class OpenList(NamedTuple):
+    """A list of replicas whose maker is asked for, among the moves that ended after this time."""
 
-    Warns of those that were not read, if they are asked for: a list that such a run made is undone like our own.
+    replicas: tuple[int, ...]
+    since_ms: int
+
+
+def later_runs(
+    path: Path, undone: RunHistory, state_dirs: Iterable[Path], names: Collection[TopicPartition]
+) -> Iterator[Later]:
+    """Runs of the same cluster that did anything since this one began, and move these partitions; the latest first.
+
+    Also a run that began earlier and was resumed since. A journal that is in several directories counts once.
     """
-    names = {move.topic_partition for move in undone.moves}
-    later = [one for one in reversed(find_journals(path.parent.parent)) if one.parent == path.parent]
-    later = [one for one in later if one.stem > path.stem]
-    for one in later[:MOST_LATER]:
-        try:
-            if not names.isdisjoint(move.topic_partition for move in first_event(one).moves):
-                yield status(one)
-        except JournalUnreadable as error:
-            warn(f"what run {one.stem} changed since is not known: {error}")
-    if len(later) > MOST_LATER:
-        warn(
-            f"only the latest {MOST_LATER} of {len(later)} runs since run {undone.run_id} were looked at: lists that "
-            "an earlier one of them made are undone, too, where they are those of this run"
-        )
+    found: dict[str, tuple[float, Path]] = {}
+    for folder in dict.fromkeys((path.parent.parent, *state_dirs)):
+        for one in cluster_journals(folder, undone.cluster_id):
+            at_ms = _last_ms(one)
+            if one.stem != path.stem and at_ms >= undone.started_ms:
+                found[one.stem] = max(found.get(one.stem, (at_ms, one)), (at_ms, one))
+    for _, one in sorted(found.values(), reverse=True):
+        moved = _partitions_of_run(one)
+        if moved is None or not moved.isdisjoint(names):
+            yield status_or_problem(one)
 
 
-def changed_by(
-    undone: RunHistory, later: Iterable[RunHistory], now: Mapping[TopicPartition, Partition]
-) -> dict[TopicPartition, str]:
-    """Words on the latest run per partition that made its list what it is, also where it was so before.
+def _last_ms(path: Path) -> float:
+    """Time of the last event of a run; if that cannot be read, later than any."""
+    try:
+        last = last_event(path)
+    except JournalUnreadable:
+        last = None
+    return float("inf") if last is None else last.at_ms
 
-    Later runs are read until every partition is explained that is not as it was before.
+
+def _partitions_of_run(path: Path) -> frozenset[TopicPartition] | None:
+    """Partitions that the run of a journal moves; None if that cannot be read."""
+    try:
+        return frozenset(move.topic_partition for move in first_event(path).moves)
+    except JournalUnreadable:
+        return None
+
+
+def changed_by(lists: Mapping[TopicPartition, OpenList], later: Iterable[Later]) -> dict[TopicPartition, str]:
+    """Words on the latest run that made each of these lists what it is; none for those that no such run made.
+
+    Runs are read until every list is explained.
     """
     found: dict[TopicPartition, str] = {}
-    submitted = (move for move in undone.moves if move.submitted_ms is not None and move.topic_partition in now)
-    open_lists = {
-        move.topic_partition: now[move.topic_partition].replicas
-        for move in submitted
-        if now[move.topic_partition].replicas != move.undone_to
-    }
-    undone_since: dict[TopicPartition, str] = {}
+    open_lists, passed = dict(lists), set[str]()
+    awaited: dict[TopicPartition, tuple[str, str]] = {}
     for run in later if open_lists else ():
-        for move in run.moves:
-            name = move.topic_partition
-            if undone_since.get(name, run.run_id) != run.run_id:
-                continue
-            was_undone = undone_since.pop(name, None) is not None
-            if was_undone or name not in open_lists or not (words := _owner(run.run_id, move, open_lists[name])):
-                continue
-            if run.undoes is not None and run.undoes > undone.run_id and open_lists[name] == move.target:
-                undone_since[name] = run.undoes
-            else:
+        for name, words, undoes in _claims(run, open_lists):
+            if name in awaited:
+                if awaited[name][0] == run.run_id:
+                    del awaited[name]
+            elif undoes is None and words:
                 found[name] = words
                 del open_lists[name]
+            elif undoes is not None and undoes not in passed:
+                awaited[name] = undoes, words
+        passed.add(run.run_id)
         if not open_lists:
             break
-    return found
+    # Whose list a rollback gave back is not known without the run that it undid.
+    return found | {name: words for name, (_, words) in awaited.items()}
 
 
-def made_since(client: ClusterPort, path: Path, warn: Warn) -> tuple[Refusal, ...]:
-    """Moves of a rollback that were not sent yet, and whose lists a run made that began after it, with words on that.
+def _claims(run: Later, open_lists: Mapping[TopicPartition, OpenList]) -> list[tuple[TopicPartition, str, str | None]]:
+    """Open lists of partitions that a run moves: words if it made them, and the run whose move it has undone so."""
+    if isinstance(run, UnreadableJournal):
+        moved = _partitions_of_run(run.path)
+        way = f"whose journal cannot be read: {run}. {run.remedy}"
+        words = f"perhaps as run {run.run_id} left it since, {way}"
+        return [(name, words, None) for name in open_lists if moved is None or name in moved]
+    claims = []
+    for move in run.moves:
+        one = open_lists.get(move.topic_partition)
+        if one is not None and (move.ended_ms is None or move.ended_ms > one.since_ms):
+            words = _words(run.run_id, move, one.replicas)
+            claims.append((move.topic_partition, words, run.undoes if words and one.replicas == move.target else None))
+    return claims
 
-    The rollback's plan asked the earlier runs. Raises ClusterError when no broker answers.
+
+def made_since(client: ClusterPort, path: Path, state_dirs: Iterable[Path]) -> tuple[Refusal, ...]:
+    """Moves of a rollback that wait, and whose lists another run made since it began, with words on that.
+
+    The rollback's plan asked the runs before. Raises JournalUnreadable where such a run cannot be read, and
+    ClusterError when it is not known which lists there are.
     """
-    undoes = first_event(path).undoes
-    undone_path = path.with_name(f"{undoes}{path.suffix}")
-    if undoes is None or not undone_path.exists():
+    if first_event(path).undoes is None:
         return ()
-    rollback, undone = status(path), status(undone_path)
-    unsent = {move.topic_partition for move in rollback.moves if move.submitted_ms is None and move.ended_ms is None}
-    undone = replace(undone, moves=tuple(move for move in undone.moves if move.topic_partition in unsent))
-    later = tuple(later_runs(path, undone, warn))
-    topics = topics_of_two(client, {name.topic for name in unsent} if later else (), only_lists=True)
-    now = partitions_of(topics.known)
-    found = changed_by(undone, later, now)
-    words = {name: f"its replicas are {list(now[name].replicas)}, {found[name]}" for name in found}
-    for name in unsent:
-        if (error := topics.unknown.get(name.topic)) is not None:
-            words[name] = f"whether a later run made its list is not known: {error}; roll back again"
+    run = status(path)
+    waiting = {move.topic_partition: move for move in run.moves if move.status is MoveStatus.PLANNED}
+    later: list[RunHistory] = []
+    for one in later_runs(path, run, state_dirs, waiting.keys()):
+        if isinstance(one, UnreadableJournal):
+            raise one.error
+        later.append(one)
+    moved = waiting.keys() & {move.topic_partition for one in later for move in one.moves}
+    topics = topics_with(client, {name.topic for name in moved}, moved)
+    for error in topics.unknown.values():
+        raise error
+    now = {name: seen for name, seen in partitions_of(topics.known).items() if name in moved}
+    lists = {
+        name: OpenList(seen.replicas, run.started_ms)
+        for name, seen in now.items()
+        if seen.replicas != waiting[name].target
+    }
+    found = changed_by(lists, later)
+    words = {name: f"its replicas are {list(now[name].replicas)}, {why}" for name, why in found.items()}
     return tuple(Refusal(name, words[name]) for name in sorted(words, key=partition_order))
 
 
-def _owner(run_id: str, move: MoveHistory, replicas: tuple[int, ...]) -> str:
+def _words(run_id: str, move: MoveHistory, replicas: tuple[int, ...]) -> str:
     """Words on the run that made this list; "" if it did not."""
     if move.submitted_ms is None or replicas == move.undone_to:
         return ""

@@ -10,16 +10,16 @@ from kreassign.admin import AdminClient
 from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import ClusterError, Drifted, InputError
 from kreassign.executor.client_guard import ClientGuard
-from kreassign.executor.cluster.readings import live_of_two, ongoing_moves, partitions_of, topic_ids_of, topics_of_two
+from kreassign.executor.cluster.readings import live_of_two, ongoing_moves, partitions_of, topic_ids_of, topics_with
 from kreassign.executor.cluster.requests import read_copies, read_factors
 from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import NAMED, GuardName, Reaction
-from kreassign.executor.history.run_history import Present, RollbackPlan, read_history, rollback_plan
+from kreassign.executor.history.run_history import Present, RollbackPlan, UnreadableJournal, read_history, rollback_plan
 from kreassign.executor.journal import first_event
 from kreassign.executor.preflight import hindrances, prepare, read_cluster
 from kreassign.executor.preview import RunPreview
 from kreassign.executor.throttle_ledger import FoundThrottles
-from kreassign.model import TopicPartition, TopicPartitionReplica
+from kreassign.model import Partition, TopicPartition, TopicPartitionReplica
 from kreassign.model.pace import PaceChange, Schedule
 from kreassign.model.plan_facts import PlanOrigin
 from kreassign.model.run import RunHistory
@@ -27,7 +27,7 @@ from kreassign.model.text import agreeing, counted, each_partition
 from kreassign.model.throttle import NO_THROTTLE, ThrottleRates
 from kreassign.operations import run_journals, steering
 from kreassign.operations.connect import Warn, tell_nobody, warn_program, warn_without_topic_ids
-from kreassign.operations.list_owners import changed_by, later_runs
+from kreassign.operations.list_owners import Later, OpenList, changed_by, later_runs
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import (
     RunContext,
@@ -138,9 +138,9 @@ def _prepared(
     is_stepwise = request.is_stepwise_after(done)
     in_flight = () if is_settled(done) else _in_flight(client, done)
     to_undo = replace(done, moves=tuple(move for move in done.moves if move.topic_partition not in in_flight))
-    plan = plan_rollback(
-        client, to_undo, context.warn, later_runs(path, to_undo, context.warn), is_stepwise=is_stepwise
-    )
+    names = {move.topic_partition for move in to_undo.moves}
+    later = later_runs(path, to_undo, context.state_dirs, names)
+    plan = plan_rollback(client, to_undo, context.warn, later, is_stepwise=is_stepwise)
     factors = read_factors(client, plan.plan.replicas, plan.expected).sentences
     outages = outages_of(client, plan.plan.replicas, _rates(request, done)).sentences
     undoes = first_event(path).undoes
@@ -299,13 +299,13 @@ def plan_rollback(
     client: AdminClient,
     done: RunHistory,
     warn: Warn = warn_program,
-    later: Iterable[RunHistory] = (),
+    later: Iterable[Later] = (),
     *,
     is_stepwise: bool = False,
 ) -> RollbackPlan:
     """Plan the rollback for the present cluster. Warns if its journal has no topic ids.
 
-    Runs that began `later`, the latest first, are named where they left what is not touched.
+    Runs that did anything `later`, the latest first, are named where they left what is not touched.
     Raises ClusterError, also where a topic cannot be read: an unread topic may still exist.
     """
     named = {
@@ -316,7 +316,7 @@ def plan_rollback(
     live = live_of_two(client)
     copies = read_copies(client, (one for one in named if one.broker in live))
     topic_ids = {move.topic: move.topic_id for move in done.moves}
-    topics = topics_of_two(client, topic_ids, only_lists=True)
+    topics = topics_with(client, topic_ids, {move.topic_partition for move in done.moves})
     for error in (*topics.unknown.values(), *copies.unknown.values()):
         raise error
     present = Present(live, topic_ids_of(topics.known))
@@ -329,21 +329,35 @@ def plan_rollback(
     present = replace(
         present,
         hindrances=dict(hindrances(back.plan, view)),
-        changed_by=changed_by(done, later, partitions_now),
+        changed_by=changed_by(_open_lists(done, partitions_now), later),
     )
     return rollback_plan(done.moves, partitions_now, locations, present)
 
 
+def _open_lists(done: RunHistory, now: Mapping[TopicPartition, Partition]) -> dict[TopicPartition, OpenList]:
+    """Present lists of partitions that the run moved and that are not where they were before."""
+    return {
+        name: OpenList(now[name].replicas, move.submitted_ms)
+        for move in done.moves
+        if move.submitted_ms is not None
+        and (name := move.topic_partition) in now
+        and now[name].replicas != move.undone_to
+    }
+
+
 def is_in_place(client: AdminClient, path: Path, run: RunHistory) -> bool:
     """True if a list is as this run left it, and no later one made it so; also while that cannot be read."""
+    names = {move.topic_partition for move in run.moves}
     try:
-        topics = topics_of_two(client, {move.topic for move in run.moves}, only_lists=True)
+        topics = topics_with(client, {name.topic for name in names}, names)
     except ClusterError:
         return True
-    now = partitions_of(topics.known)
-    changed = changed_by(run, later_runs(path, run, tell_nobody), now)
+    now, later = partitions_of(topics.known), tuple(later_runs(path, run, (), names))
+    if topics.unknown or any(isinstance(one, UnreadableJournal) for one in later):
+        return True
+    changed = changed_by(_open_lists(run, now), later)
     present = Present(topic_ids=topic_ids_of(topics.known), changed_by=changed)
-    return bool(topics.unknown) or len(rollback_plan(run.moves, now, present=present).plan) > 0
+    return len(rollback_plan(run.moves, now, present=present).plan) > 0
 
 
 def _request(request: RollbackRequest, first: RunStarted, prepared: Rollback) -> RunRequest:

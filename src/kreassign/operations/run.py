@@ -328,7 +328,7 @@ def resume_run(
     client: AdminClient,
     path: Path,
     context: RunContext,
-    request: Callable[[int], Request] | None = None,
+    cancel: Callable[[int], CancelRequested] | None = None,
     *,
     replan: bool = False,
     give_up_after_s: float | None = None,
@@ -336,9 +336,9 @@ def resume_run(
     clock: Clock = SYSTEM_CLOCK,
     more: Sequence[Callable[[int], Request]] = (),
 ) -> RunHistory:
-    """Resume the run of this journal; this request is stored, and processed first, only if resuming is possible.
+    """Resume the run of this journal; with `cancel` it is cancelled then.
 
-    So are `more` of them, after it.
+    That request is stored, and processed first, only if resuming is possible. So are `more` of them, after it.
     With `replan`, moves whose destination is lost get another one from now on; a run that began so keeps doing so.
     With `give_up_after_s` a destination is lost after this time from now on, and `clients` are asked as this says;
     without, as before.
@@ -360,7 +360,7 @@ def resume_run(
     journal, events = Journal.resume(path, cluster.cluster_id, start.position, on_lock=wait)
 
     def ask() -> None:
-        for one in (*(() if request is None else (request,)), *more):
+        for one in (*(() if cancel is None else (cancel,)), *more):
             post_request(path, one)
 
     wanted = replace(_lease_request(path.stem, cluster.cluster_id, context), was_held=view.control.has_had_lease)
@@ -386,7 +386,8 @@ def resume_run(
                 clients=clients,
                 journal_to=journal_to,
                 before_anything=ask,
-                made_since=made_since(client, path, context.warn),
+                # A cancellation sends nothing that waits.
+                made_since=() if cancel is not None else made_since(client, path, context.state_dirs),
             ),
         )
 

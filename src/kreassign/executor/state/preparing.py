@@ -79,7 +79,7 @@ def _resume(run: Run, _: object, event: events.RunResumed) -> Next:
     run.throttle.live_brokers = event.live_brokers
     for made in event.made_since:
         record = run.moves.records[made.topic_partition]
-        if record.status is MoveStatus.PLANNED and record.submitted_ms is None:
+        if record.status is MoveStatus.PLANNED:
             record.fail(event.at_ms, made.message)
     return resume(run, event.at_ms)
 
