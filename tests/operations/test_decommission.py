@@ -163,7 +163,7 @@ def test_a_drain_whose_process_was_killed_is_finished_from_another_machine(
     assert rig.client.list_partition_reassignments()
     rig.state_dir = tmp_path / "elsewhere"
     assert operators.decommission().is_finished
-    assert operators.said[0].startswith("wait: no run of this state directory accounts for the reassignment of t-0")
+    assert operators.said[0].startswith("wait: t-0, t-1 are being reassigned to broker 3 or away from it")
     assert not is_named(rig)
 
 
@@ -372,6 +372,23 @@ def test_two_brokers_are_emptied_at_once_or_in_turn(
     operators = Operators(rig)
     assert all(operators.decommission(*brokers).is_finished for brokers in calls)
     assert not any(is_named(rig, broker) for broker in calls[-1])
+
+
+@pytest.mark.parametrize("is_previewed", [True, False])
+def test_moves_of_an_interrupted_run_here_are_not_waited_for(tmp_path: Path, is_previewed: bool) -> None:
+    """No cordon comes first on this release, before which the run would be named."""
+    operators = Operators(TwinRig(tmp_path, LISTS, release="3.9"))
+    kill_while_moving(operators.rig, operators.rig.prepared({2: (2, 3)}))
+    with pytest.raises(InputError, match="run run-1 was left on this cluster with 1 move under way"):
+        operators.preview() if is_previewed else operators.decommission()
+    assert operators.said == []
+
+
+def test_a_preview_calls_the_moves_of_its_own_drain_no_others(operators: Operators) -> None:
+    operators.die_while_moving()
+    seen = operators.preview()
+    assert seen.resumed == ("run-1",)
+    assert str(seen.next_step) == "wait: t-0, t-1 are being reassigned to broker 3 or away from it"
 
 
 def test_another_run_on_the_cluster_is_not_disturbed(operators: Operators) -> None:

@@ -98,12 +98,22 @@ def test_without_a_controller_the_cordon_outlives_the_broker(operators: Operator
     assert operators.cancel() == ("uncordon broker 3",)
 
 
+def test_a_cancel_of_an_unregistered_broker_names_no_way_that_kafka_refuses(operators: Operators) -> None:
+    """The controller takes settings of registered brokers alone."""
+    operators.empty_and_stop()
+    assert operators.decommission(unregisters=True).is_finished
+    for reach in (lambda: None, operators.rig.let_reach_controllers):
+        reach()
+        with pytest.raises(InputError, match=f"broker 3 is not registered, and Kafka takes {KEY} of registered"):
+            operators.cancel()
+
+
 def test_the_drain_is_planned_before_the_cordon_once_others_move_nothing(tmp_path: Path) -> None:
     operators = Operators(TwinRig(tmp_path, [[0, 1, 2, 3, 4], [0, 1]]))
     operators.rig.client.alter_partition_reassignments({tp(1): (0, 3)}).raise_if_any()
     with pytest.raises(Infeasible, match=r"t-0|replica"):
         operators.decommission()
-    assert operators.said == ["wait: no run of this state directory accounts for the reassignment of t-1"]
+    assert operators.said == ["wait: t-1 is being reassigned to broker 3 or away from it"]
     assert operators.cordon is None
 
 

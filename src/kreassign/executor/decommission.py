@@ -253,7 +253,10 @@ def _endless(found: Readings) -> Blocked | None:
 def _await_moves(found: Readings) -> Await | None:
     if not (moves := _moves(found)):
         return None
-    return Await(f"no run of this state directory accounts for the reassignment of {some_partitions(sorted(moves))}")
+    brokers = [one.broker for one in found.brokers if one.arriving or one.leaving]
+    going_on = agreeing(len(moves), "are being reassigned to")
+    them = "it" if len(brokers) == 1 else "them"
+    return Await(f"{some_partitions(sorted(moves))} {going_on} {listed_brokers(brokers)} or away from {them}")
 
 
 def _never_ends(move: OngoingReassignment, live: frozenset[int]) -> bool:

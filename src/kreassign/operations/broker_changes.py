@@ -157,6 +157,11 @@ def check_uncordon(found: BrokerReading, context: RunContext) -> None:
     if found.is_live and found.cordon is None:
         raise InputError(f"broker {found.broker} cannot be read: {found.unread}. Then give the command again")
     if found.cordon is None:
+        if found.is_registered is False:
+            raise InputError(
+                f"broker {found.broker} is not registered, and Kafka takes {CORDONED_LOG_DIRS} of registered brokers "
+                "only: give the command again once a broker of this id runs"
+            )
         if context.controllers is None:
             raise InputError(
                 f"broker {found.broker} is not live, and only it and the controllers take {CORDONED_LOG_DIRS}: start "

@@ -63,7 +63,14 @@ from kreassign.operations.decommission_undo import undo_drain
 from kreassign.operations.drains import decommissioned_here, demanded_rollbacks, drain_plan, interrupted_drains
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.rollback import Rollback, demand_sentence
-from kreassign.operations.run import RunContext, RunRequest, prepare_run, preview_run, refuse_unless_free
+from kreassign.operations.run import (
+    RunContext,
+    RunRequest,
+    prepare_run,
+    preview_run,
+    refuse_runs_here,
+    refuse_unless_free,
+)
 from kreassign.operations.run_journals import find_journal
 from kreassign.operations.whole_runs import execute_whole, resume_whole
 from kreassign.planner.problem.policy import PlanPolicy
@@ -212,6 +219,8 @@ def preview_decommission(
         step = wanted.next_step(found)
     ways = wanted.open_ways(found)
     resumed = interrupted_drains(context.state_dir, cluster_id, request.brokers)
+    if not resumed:
+        _refuse_to_wait_for_runs_here(step, found, context, cluster_id)
     ahead = _drain_ahead(wanted, found)
     demanded = demanded_rollbacks(client, context.state_dir, cluster_id, request.brokers)
     rolled_back = tuple(run_id for run_id, wants_rollback in resumed.items() if wants_rollback)
@@ -222,6 +231,12 @@ def preview_decommission(
         return seen
     asked, started = _prepared_drain(client, request, step, ahead, context, clock)
     return replace(seen, drain=preview_run(client, started, asked))
+
+
+def _refuse_to_wait_for_runs_here(step: Step, found: Readings, context: RunContext, cluster_id: str) -> None:
+    """Raise InputError if moves would be waited for that may be of a run here: it keeps the drain back at their end."""
+    if isinstance(step, Await) and any(one.arriving or one.leaving for one in found.brokers):
+        refuse_runs_here(context, cluster_id)
 
 
 def _with_maintenance(client: AdminClient, wanted: Decommission, found: Readings, context: RunContext) -> Decommission:
@@ -393,10 +408,12 @@ class Decommissioning:
 
         When nothing moves, also that it can be planned. Raises as planning does, and InputError.
         """
-        due = cordon_open(found, self._wanted.uncordoned)
-        if not (isinstance(due, Cordon) and isinstance(step, Cordon | Await)):
+        is_new = step != last and not (isinstance(step, Await) and isinstance(last, Await))
+        if not (is_new and isinstance(step, Cordon | Await)):
             return
-        if step == last or (isinstance(step, Await) and isinstance(last, Await)):
+        _refuse_to_wait_for_runs_here(step, found, self._context, self._client.describe_cluster().cluster_id)
+        due = cordon_open(found, self._wanted.uncordoned)
+        if not isinstance(due, Cordon):
             return
         ahead = _drain_ahead(self._wanted, found)
         names = (name.topic for one in found.brokers for name in one.replicas if name not in one.leaving)

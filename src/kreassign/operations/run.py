@@ -7,7 +7,7 @@ released when the run is at rest.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -424,10 +424,20 @@ def refuse_unless_free(client: AdminClient, context: RunContext, run_id: str | N
     if context.controllers is not None:
         context.controllers.expect_cluster(cluster_id)
     live = live_of_two(client) if context.leaves_down else None
+    refuse_runs_here(context, cluster_id, run_id, live)
+    refuse_if_leased(client, _lease_request(run_id, cluster_id, context))
+
+
+def refuse_runs_here(
+    context: RunContext, cluster_id: str, run_id: str | None = None, live: Collection[int] | None = None
+) -> None:
+    """Raise InputError if another run of these state directories is active on the cluster, or was interrupted there.
+
+    With `live` brokers, settings of others may be left.
+    """
     for folder in context.state_dirs:
         refuse_second_run(folder, cluster_id)
         refuse_if_interrupted_runs(folder, cluster_id, run_id, live)
-    refuse_if_leased(client, _lease_request(run_id, cluster_id, context))
 
 
 def _lease_request(run_id: str | None, cluster_id: str, context: RunContext) -> LeaseRequest:
