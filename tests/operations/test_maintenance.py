@@ -15,7 +15,7 @@ import pytest
 from kreassign.admin import AdminClient
 from kreassign.errors import ClusterBusy, ClusterError, ExecutionError, InputError, JournalDamaged
 from kreassign.executor.brokers import CORDON, NOT_SHOWN, UNCORDON, Blocked, Finished
-from kreassign.executor.events import RunStarted
+from kreassign.executor.events import HoldRequested, RunStarted
 from kreassign.executor.journal import Journal
 from kreassign.executor.journal.file import CHANGE_PATIENCE_S
 from kreassign.executor.journal.folder import cluster_folder, make_folder
@@ -680,6 +680,18 @@ def test_before_cordons_the_cluster_record_holds_off_a_remote_run(tmp_path: Path
     with Journal.create(tmp_path / "bob", started) as journal:
         assert run_after_exit(ann, journal, started) == ([{}], "done"), "nothing was moved before it was over"
     assert lists(rig) == [*LISTS[:2], [2, 1, 3], LISTS[3]]
+
+
+@pytest.mark.parametrize("release", ["3.9", "4.2"])
+def test_before_cordons_a_run_that_is_paused_or_left_is_in_nobodys_way(tmp_path: Path, release: str) -> None:
+    ann = Operator(TwinRig(tmp_path, LISTS, release=release), tmp_path)
+    with Journal.create(tmp_path, ann.rig.prepared({2: (2, 1, 3)}, throttle=None)) as journal:
+        blocked = ann.enter().next_step
+        assert "pause it until the maintenance is over (`kreassign pause`), or cancel it" in str(blocked)
+        journal.append(HoldRequested(ann.rig.transport.now_ms(), 1, "ann"))
+        assert ann.enter().is_finished
+    assert ann.exit().is_finished
+    assert ann.enter().is_finished, "no process executes the run any more"
 
 
 @pytest.mark.parametrize("release", ["3.9", "4.2"])

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -53,7 +53,7 @@ from kreassign.model import Batch, TopicPartition
 from kreassign.model.authorization import error_text
 from kreassign.model.error_codes import INVALID_REPLICA_ASSIGNMENT, has_code
 from kreassign.model.plan_facts import is_another
-from kreassign.model.run import ACTIVE, RunHistory
+from kreassign.model.run import ACTIVE, MoveStatus, RunHistory
 from kreassign.model.text import some_of
 from kreassign.operations.broker_changes import MaintenanceStore, cordon, sole_change, uncordon, validated_cordons
 from kreassign.operations.connect import Tell, tell_nobody
@@ -177,7 +177,8 @@ class Maintenance:
         record = self._store.read().decided(self.brokers)
         self._cordons |= validated_cordons(self.client, found, self._cordons)
         uncordoned = {broker: why for broker, why in self._cordons.items() if why is not None}
-        facts = MaintenanceFacts(found, least.known, record, self._busy(), uncordoned, unread)
+        busy, at_rest = self._work_of_runs()
+        facts = MaintenanceFacts(found, least.known, record, busy, uncordoned, unread, at_rest=at_rest)
         if not all(one.may_be_cordoned for one in found.brokers):
             return facts
         closures = read_closures(self.client, to_be_named(facts))
@@ -374,18 +375,22 @@ class Maintenance:
         self._confirm = None
         self._lease.close()
 
-    def _busy(self) -> dict[TopicPartition, tuple[int, ...]]:
-        """Partitions that runs of this machine, executed or interrupted, are still to move, and their destinations."""
-        return {
-            move.topic_partition: move.adding for run in self._runs() for move in run.moves if move.status in ACTIVE
-        }
+    def _work_of_runs(self) -> tuple[dict[TopicPartition, tuple[int, ...]], frozenset[TopicPartition]]:
+        """Partitions that runs of this machine are still to move, and their destinations; and those that rest."""
+        busy, coming = dict[TopicPartition, tuple[int, ...]](), set[TopicPartition]()
+        for run, may_begin in self._runs():
+            busy |= {move.topic_partition: move.adding for move in run.moves if move.status in ACTIVE}
+            coming |= {move.topic_partition for move in run.moves if move.status in may_begin}
+        return busy, frozenset(busy.keys() - coming)
 
-    def _runs(self) -> Iterator[RunHistory]:
+    def _runs(self) -> Iterator[tuple[RunHistory, Collection[MoveStatus]]]:
+        """Unfinished runs of this machine, and in which state their moves may begin: in none without a process."""
         state_dir = self.context.state_dir
         if (run_id := active_run(state_dir, self._cluster_id)) is not None:
-            yield read_history(journal_path(state_dir, self._cluster_id, run_id))
+            run = read_history(journal_path(state_dir, self._cluster_id, run_id))
+            yield run, {MoveStatus.SENT} if run.is_held else ACTIVE
         for found in left_behind(state_dir, self._cluster_id):
             if isinstance(found, UnreadableJournal):
                 raise found.error  # It may be still to move what would get another order.
             if found.ended_ms is None:
-                yield found
+                yield found, ()

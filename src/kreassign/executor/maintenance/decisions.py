@@ -109,7 +109,8 @@ Step = Remember | Cordon | Await | Reorder | Elect | BeginEnd | Uncordon | Forge
 class MaintenanceFacts:
     """Input of a decision: the cluster, min.insync.replicas by topic, and the record.
 
-    `busy` are partitions that a run of this machine is still to move, with the brokers to which it copies them.
+    `busy` are partitions that a run of this machine is still to move, with the brokers to which it copies them; those
+    `at_rest` it does not begin to move now, since it is paused, or no process executes it.
     `uncordoned` are brokers whose cordon Kafka refuses, with its reason. `unread` has the reason for topics without a
     known min.insync.replicas. `refused` are brokers that no changed list may name now, with the reason.
     """
@@ -121,6 +122,7 @@ class MaintenanceFacts:
     uncordoned: Mapping[int, str] = field(default_factory=dict)
     unread: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[int, str] = field(default_factory=dict)
+    at_rest: Collection[TopicPartition] = frozenset()
 
     @property
     def brokers(self) -> tuple[int, ...]:
@@ -435,7 +437,8 @@ def _not_held(facts: MaintenanceFacts) -> Blocked | None:
         if one.cordon is not None and not one.is_closed
         if not one.cordon.is_known or one.broker in facts.uncordoned
     }
-    names = sorted(name for name, brokers in facts.busy.items() if open_ones.intersection(brokers))
+    coming = (name for name, brokers in facts.busy.items() if open_ones.intersection(brokers))
+    names = sorted(name for name in coming if name not in facts.at_rest)
     if not names:
         return None
     return Blocked(
