@@ -15,6 +15,7 @@ from kreassign.model.error_codes import NOT_CONTROLLER
 from kreassign.model.pace import Order
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS
 from kreassign.operations.doctor import diagnose_cluster
+from kreassign.operations.run_journals import forget_brokers
 from kreassign.operations.snapshot import overview
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
@@ -144,6 +145,19 @@ def test_the_doctor_names_a_broker_that_does_not_tell_its_free_space(tmp_path: P
     (issue,) = diagnose_cluster(cast(AdminClient, odd), tmp_path, clock=rig.transport).issues
     assert issue.seen.startswith("free space of broker 2: not told for each of its log directories")
     assert overview(cast(AdminClient, odd)).is_troubled
+
+
+def test_the_doctor_names_the_run_whose_rate_came_back_with_its_broker(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [1, 0]])
+    rig.after(4, lambda: rig.twin.crash(2))
+    rig.run(rig.prepared({0: (2, 1), 1: (3, 0)}, throttle=RATE // 8))
+    forget_brokers(rig.path(), (2,), rig.transport)
+    rig.twin.start(2)
+    rig.transport.sleep(60)
+    issues = diagnose_cluster(rig.client, tmp_path, clock=rig.transport).issues
+    (left,) = (one for one in issues if one.kind == "throttle")
+    assert left.remedy.startswith("Run run-1 set it, and could not restore it. Unless it is meant to be there, remove")
+    assert left.commands == (("kreassign", "throttle", "--remove-left"),)
 
 
 @pytest.mark.parametrize("behind", range(3))

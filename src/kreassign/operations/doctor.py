@@ -16,8 +16,8 @@ from kreassign.executor.cluster.readings import ongoing_moves, partitions_of, re
 from kreassign.executor.cluster.receivers import nameable_brokers
 from kreassign.executor.cluster.requests import without_records
 from kreassign.executor.history.diagnosis import NO_MAINTENANCE, ClusterReadings, diagnose, notes
-from kreassign.executor.history.findings import NEEDS, NO_RUN, Issue, Moving, NotRead, fillings
-from kreassign.executor.history.run_history import UnreadableJournal, left_behind, read_view
+from kreassign.executor.history.findings import LEASE, NEEDS, NO_RUN, Issue, Moving, NotRead, fillings
+from kreassign.executor.history.run_history import UnreadableJournal, explained_settings, left_behind, read_view
 from kreassign.executor.journal import active_run, cluster_journals
 from kreassign.executor.lease import OFFSETS_TOPIC, LeaseHolder, present_holder
 from kreassign.executor.maintenance.record import MaintenanceRecord
@@ -62,7 +62,13 @@ def diagnose_cluster(
     reported.
     """
     with explained(client):
-        readings = examine(client, (state_dir, *beside), measure_for_s, clock)
+        state_dirs = (state_dir, *beside)
+        readings = examine(client, state_dirs, measure_for_s, clock)
+        cluster_id = client.describe_cluster().cluster_id
+    # In doubt, nothing is said of who set what is left.
+    unneeded = readings.unneeded_throttles if readings.doubt is None else ()
+    left = tuple(one for folder in state_dirs for one in explained_settings(folder, cluster_id, unneeded))
+    readings = replace(readings, explained=left)
     return Diagnosis(diagnose(readings), readings.lease, notes(readings), readings.distribution)
 
 
@@ -266,4 +272,4 @@ def lease_of(client: AdminClient) -> tuple[LeaseHolder | None, tuple[NotRead, ..
     try:
         return present_holder(client), ()
     except ClusterError as error:
-        return None, (NotRead("lease of the cluster", error),)
+        return None, (NotRead(LEASE, error),)

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from kreassign.errors import ClusterError, JournalLocked, OutcomeUnknown, Rejected
+from kreassign.errors import ClusterError, JournalLocked, OutcomeUnknown, Rejected, Unreachable
 from kreassign.executor.history.diagnosis import ClusterReadings, diagnose, notes
-from kreassign.executor.history.findings import Moving, NotRead
-from kreassign.executor.history.run_history import UnreadableJournal
+from kreassign.executor.history.findings import LEASE, Moving, NotRead
+from kreassign.executor.history.run_history import ExplainedSetting, UnreadableJournal
 from kreassign.executor.journal import damaged
 from kreassign.executor.lease import LeaseHolder
 from kreassign.executor.maintenance.record import Entered, MaintenanceRecord
@@ -89,6 +89,48 @@ def test_another_machines_throttle_is_never_advised_to_be_deleted() -> None:
     (issue,) = diagnose(ClusterReadings(LIVE, (one(),), throttles=(RATE,), lease=HOLDER))
     assert issue.commands == (("kreassign", "doctor"),)
     assert f"It may be of {HOLDER}: leave it until that is at its end" in issue.remedy
+
+
+def test_a_rate_that_a_run_set_in_place_of_another_is_left_to_the_next_run() -> None:
+    """`kreassign throttle --remove-left` leaves it, too."""
+    (issue,) = diagnose(
+        ClusterReadings(LIVE, (one(),), throttles=(RATE,), explained=(ExplainedSetting(RATE, "7", "run-9"),))
+    )
+    assert issue.commands == ()
+    assert "Run run-9 set it in place of '7', which the next run here restores" in issue.remedy
+
+
+UNREAD_JOURNAL = UnreadableJournal.of(Path("run-9.sqlite"), damaged(Path("run-9.sqlite"), "is no database"))
+UNSURE = pytest.mark.parametrize(("gap", "remedy"), [
+    pytest.param(
+        {"unreadable_journals": (UNREAD_JOURNAL,)},
+        "It may be of run run-9, whose journal cannot be read: leave it until that is read, or set aside, then look",
+        id="journal",
+    ),
+    pytest.param(
+        {"unread": (NotRead(LEASE, Unreachable("no answer")),)},
+        "It may be of a run of another machine, since the lease could not be read: leave it until that is known, then",
+        id="lease",
+    ),
+])  # fmt: skip
+
+
+@UNSURE
+@pytest.mark.parametrize(("live", "move", "kind"), [(LIVE, ENDLESS, "endless"), ((0, 1), MOVE, "destination")])
+def test_a_move_that_may_be_of_an_unread_run_is_cancelled_by_no_advice(
+    gap: dict[str, Any], remedy: str, live: tuple[int, ...], move: OngoingReassignment, kind: str
+) -> None:
+    issue = diagnose(ClusterReadings(live, (one(),), {T0: move}, **gap))[0]
+    assert (issue.kind, issue.commands) == (kind, ())
+    assert remedy in issue.remedy
+
+
+@UNSURE
+def test_a_throttle_that_may_be_of_an_unread_run_is_deleted_by_no_advice(gap: dict[str, Any], remedy: str) -> None:
+    found = diagnose(ClusterReadings(LIVE, (one(),), throttles=(RATE,), **gap))
+    (issue,) = (each for each in found if each.kind == "throttle")
+    assert issue.commands == (("kreassign", "doctor"),)
+    assert remedy in issue.remedy
 
 
 def test_a_reassignment_is_an_issue_only_if_its_destination_is_gone() -> None:

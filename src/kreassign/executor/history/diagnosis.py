@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from kreassign.executor.brokers import way_to_open
 from kreassign.executor.history import findings
-from kreassign.executor.history.run_history import UnreadableJournal
+from kreassign.executor.history.run_history import ExplainedSetting, UnreadableJournal
 from kreassign.executor.lease import LeaseHolder
 from kreassign.executor.maintenance.record import MaintenanceRecord
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue, ThrottleUses
@@ -16,7 +16,7 @@ from kreassign.model import NO_LEADER, AllowedOperations, Broker, LogDir, Ongoin
 from kreassign.model.closures import REFUSES, Closure, closure_of
 from kreassign.model.cluster import listed_ids, named_brokers
 from kreassign.model.distributions import UNKNOWN, Recognised, cruise_control_topic
-from kreassign.model.text import agreeing, counted
+from kreassign.model.text import agreeing, counted, some_of
 from kreassign.model.throttle import LOG_DIR_RATE
 
 NO_MAINTENANCE = MaintenanceRecord()
@@ -33,7 +33,7 @@ class ClusterReadings:
     those runs, and `of_runs` their partitions, whose leaders they elect; brokers `copying` do so between their log
     directories. Rates were measured for `measured_s` seconds. `allowed` are the operations allowed to this client, as
     `principal`; `distribution` is whose Kafka it is, as far as it shows; `held_bytes` are those of all replicas of a
-    broker.
+    broker. `explained` are throttles that runs of this state directory set and could not restore.
     """
 
     live: tuple[int, ...]
@@ -60,6 +60,7 @@ class ClusterReadings:
     principal: str | None = None
     distribution: Recognised = UNKNOWN
     held_bytes: Mapping[int, int] = field(default_factory=dict)
+    explained: tuple[ExplainedSetting, ...] = ()
 
     @property
     def placement(self) -> findings.PlacementReadings:
@@ -77,9 +78,28 @@ class ClusterReadings:
         return {broker: held for broker, held in self.held_bytes.items() if broker not in closed}
 
     @property
+    def unneeded_throttles(self) -> tuple[ConfigValue, ...]:
+        """Throttles that no reassignment and no unfinished run of this state directory needs."""
+        uses = ThrottleUses(self.owned, frozenset(name.topic for name in self.ongoing), self.copying)
+        return tuple(one for one in self.throttles if uses.use_of(one.key) is None)
+
+    @property
     def elsewhere(self) -> LeaseHolder | None:
         """The run that holds the lease, if its journal is not here or cannot be read: its settings are not known."""
         return None if self.lease is None or self.lease.run_id in self.run_ids else self.lease
+
+    @property
+    def doubt(self) -> findings.Doubt | None:
+        """Which run a setting or reassignment that none of the readable runs here names may be of; None if none."""
+        if self.elsewhere is not None:
+            return findings.Doubt(f"It may be of {self.elsewhere}", "that is at its end", self.elsewhere.run_id)
+        if self.unreadable_journals:
+            runs = some_of([f"run {one.run_id}" for one in self.unreadable_journals], findings.NAMED)
+            return findings.Doubt(f"It may be of {runs}, whose journal cannot be read", "that is read, or set aside")
+        if any(one.what == findings.LEASE for one in self.unread):
+            sentence = "It may be of a run of another machine, since the lease could not be read"
+            return findings.Doubt(sentence, "that is known")
+        return None
 
 
 def diagnose(readings: ClusterReadings) -> tuple[findings.Issue, ...]:
@@ -91,7 +111,7 @@ def diagnose(readings: ClusterReadings) -> tuple[findings.Issue, ...]:
         _interrupted_runs,
         lambda readings: findings.placement_issues(readings.placement),
         lambda readings: findings.disk_issues(readings.disks, readings.measured_s),
-        lambda readings: findings.move_issues(readings.moving, readings.live, readings.measured_s, readings.elsewhere),
+        lambda readings: findings.move_issues(readings.moving, readings.live, readings.measured_s, readings.doubt),
         _log_dirs,
         _maintenance,
         _unreadable_journals,
@@ -154,7 +174,7 @@ def _issue_of_move(
     kind: str, readings: ClusterReadings, name: TopicPartition, seen: str, remedy: str
 ) -> findings.Issue:
     run_id = next((one.run_id for one in readings.moving if one.name == name), findings.NO_RUN)
-    owner, commands = findings.ways_to_cancel(name, run_id, readings.elsewhere)
+    owner, commands = findings.ways_to_cancel(name, run_id, readings.doubt)
     return findings.Issue(kind, str(name), seen, f"{remedy}{owner}", commands)
 
 
@@ -267,22 +287,23 @@ def _unreadable_journals(readings: ClusterReadings) -> Iterator[findings.Issue]:
 def _throttles(readings: ClusterReadings) -> Iterator[findings.Issue]:
     """Throttle settings that were left behind.
 
-    While a run of another state directory holds the lease, they may belong to it, so deleting them is not advised.
+    While they may belong to a run that is not known here, deleting them is not advised.
     """
-    uses = ThrottleUses(readings.owned, frozenset(name.topic for name in readings.ongoing), readings.copying)
-    for present in readings.throttles:
+    explained = {one.present: one for one in readings.explained}
+    for present in readings.unneeded_throttles:
         resource, key = present.key.resource, present.key
-        if uses.use_of(key) is not None:
-            continue
         seen = f"{key.name} is {present.value!r}, and nothing that is being reassigned needs it"
-        if readings.elsewhere is not None:
-            remedy = f"It may be of {readings.elsewhere}: leave it until that is at its end, then look again"
-            yield findings.Issue("throttle", str(resource), seen, remedy, (_LOOK_AGAIN,))
+        if (doubt := readings.doubt) is not None:
+            yield findings.Issue("throttle", str(resource), seen, doubt.remedy, (_LOOK_AGAIN,))
             continue
+        ours = explained.get(present)
+        if ours is not None and ours.before is not None:
+            remedy = f"Run {ours.run_id} set it in place of {ours.before!r}, which the next run here restores"
+            yield findings.Issue("throttle", str(resource), seen, remedy)
+            continue
+        by = "No run on this machine set it" if ours is None else f"Run {ours.run_id} set it, and could not restore it"
         remove = ("kreassign", "throttle", "--remove-left")
-        yield findings.Issue(
-            "throttle", str(resource), seen, f"No run on this machine set it. {_effect(present)}", (remove,)
-        )
+        yield findings.Issue("throttle", str(resource), seen, f"{by}. {_effect(present)}", (remove,))
 
 
 def _effect(present: ConfigValue) -> str:

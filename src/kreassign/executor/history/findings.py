@@ -11,11 +11,12 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from shlex import quote
+from typing import NamedTuple
 
 from kreassign.errors import ClusterError, InputError
 from kreassign.executor.guards import under_min_isr
 from kreassign.executor.lease import GROUP_ID as LEASE_GROUP
-from kreassign.executor.lease import OF_AUTOPILOTS, OFFSETS_TOPIC, LeaseHolder
+from kreassign.executor.lease import OF_AUTOPILOTS, OFFSETS_TOPIC
 from kreassign.executor.maintenance.record import GROUP_ID as MAINTENANCE_GROUP
 from kreassign.model import NO_LEADER, AllowedOperations, Broker, LogDir, OngoingReassignment, Partition, TopicPartition
 from kreassign.model.authorization import DeniedRight, denied_right, error_text, grant
@@ -359,8 +360,24 @@ def move_notes(moves: Iterable[Moving], unread: Collection[str] = ()) -> Iterato
         yield f"{counted(count, 'partition')} {agreeing(count, 'are')} being reassigned{whose}"
 
 
+class Doubt(NamedTuple):
+    """A sentence about the run that a reassignment or a setting may be of, which no run here accounts for.
+
+    `until` says how long to leave it alone; `run_id` is that of a run elsewhere, which is known by its lease.
+    """
+
+    sentence: str
+    until: str
+    run_id: str = NO_RUN
+
+    @property
+    def remedy(self) -> str:
+        """What to do with a setting."""
+        return f"{self.sentence}: leave it until {self.until}, then look again"
+
+
 def move_issues(
-    moves: Iterable[Moving], live: Iterable[int], seconds: float, elsewhere: LeaseHolder | None = None
+    moves: Iterable[Moving], live: Iterable[int], seconds: float, doubt: Doubt | None = None
 ) -> Iterator[Issue]:
     """Reassignments without progress, except those with an issue of their own: endless ones, and lost destinations."""
     alive = set(live)
@@ -369,7 +386,7 @@ def move_issues(
             continue
         why, remedy = _why_and_remedy(one)
         seen = f"its reassignment ({one.move}) copied nothing in the last {seconds:.0f} s{why}"
-        owner, commands = ways_to_cancel(one.name, one.run_id, elsewhere)
+        owner, commands = ways_to_cancel(one.name, one.run_id, doubt)
         yield Issue("stuck", str(one.name), seen, f"{remedy}{owner}", commands)
 
 
@@ -396,16 +413,18 @@ def _why_and_remedy(one: Moving) -> tuple[str, str]:
 
 
 def ways_to_cancel(
-    name: TopicPartition, run_id: str = NO_RUN, elsewhere: LeaseHolder | None = None
+    name: TopicPartition, run_id: str = NO_RUN, doubt: Doubt | None = None
 ) -> tuple[str, tuple[Words, ...]]:
     """Owner of a reassignment as the end of a sentence, and the commands here that cancel it.
 
-    A reassignment of a run, going on or paused, is cancelled through that run only. Of a run whose journal is
-    `elsewhere` only the lease is known: reassignments that no run here names may belong to it, and are cancelled there.
+    A reassignment of a run, going on or paused, is cancelled through that run only. One that no run here names may be
+    of another one: while there is `doubt`, no command cancels it here.
     """
-    if not run_id and elsewhere is not None:
-        return f". It may be of {elsewhere}: if so, cancel it there with `kreassign cancel {elsewhere.run_id}`", ()
-    return "", (cancel_command(name, run_id),)
+    if run_id or doubt is None:
+        return "", (cancel_command(name, run_id),)
+    if not doubt.run_id:
+        return f". {doubt.remedy}", ()
+    return f". {doubt.sentence}: if so, cancel it there with `kreassign cancel {doubt.run_id}`", ()
 
 
 def cancel_command(name: TopicPartition, run_id: str = NO_RUN) -> Words:
@@ -515,6 +534,10 @@ def _said(missing: _Missing) -> str:
 
 
 # Facts that could not be read, by the reason. Pure.
+
+
+LEASE = "lease of the cluster"
+"""What was not read, if it is not known whether a run of another machine holds the lease."""
 
 
 @dataclass(frozen=True, slots=True)
