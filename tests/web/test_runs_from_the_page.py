@@ -130,6 +130,8 @@ def test_a_task_becomes_a_plan_a_run_and_a_rollback(shop: Shop) -> None:
     page = shop.site.ask(f"/runs/{run_id}").text
     assert page.count('<path d="M0,120 L0.0,') == 2, "the curves of what was copied, and how fast"
 
+    over = shop.post(f"/runs/{run_id}/resume", status=422)
+    assert f"run {run_id} is done: there is nothing to resume" in over["detail"]
     back = shop.post(f"/runs/{run_id}/preview-rollback")
     assert back["sentences"] == [f"Rollback of run {run_id}: 4 of 4 partitions move back, 4 copies, 4 MB."]
     undo = shop.post(f"/runs/{run_id}/rollback", {"preview_id": back["preview_id"]})["run_id"]

@@ -161,6 +161,7 @@ class Served:
         path = self._journal(run_id)
         if self.settings.reach is None or is_active(path):
             return _accepted(run_id, steering.release(path))
+        steering.refuse_if_over(path, "resume")
 
         def execute(client: AdminClient, context: RunContext) -> None:
             _tell(resume_whole(client, path, context), context)
