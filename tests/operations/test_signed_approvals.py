@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.errors import InputError
+from kreassign.errors import InputError, JournalDamaged
 from kreassign.executor.journal import first_event, journal_path
 from kreassign.executor.lease import LeasePolicy
 from kreassign.model import TopicPartition
@@ -113,6 +113,16 @@ def test_an_approval_permits_one_run(team: Team) -> None:
     for context in (team.context, elsewhere):
         with pytest.raises(InputError, match=f"run {run_id} began with this approval, which permits one run"):
             start_run(team.rig.client, again, context, clock=team.rig.transport)
+
+
+def test_an_approval_permits_nothing_once_the_journal_that_used_it_is_damaged(team: Team) -> None:
+    team.propose()
+    team.approve("bob", "cat")
+    again = prepare_run(team.rig.client, team.request, team.context, team.rig.transport)
+    run_id = team.run()
+    journal_path(team.rig.state_dir, team.rig.twin.cluster_id, run_id).write_bytes(b"torn")
+    with pytest.raises(JournalDamaged, match="kreassign forget"):
+        start_run(team.rig.client, again, team.context, clock=team.rig.transport)
 
 
 def test_an_approval_expires(team: Team) -> None:

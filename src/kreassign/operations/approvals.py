@@ -8,12 +8,11 @@ Which signatures count is decided in `kreassign.model.approvals`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from kreassign.errors import InputError, JournalDamaged
+from kreassign.errors import InputError
 from kreassign.executor.events import RunStarted
 from kreassign.executor.journal import cluster_journals, first_event
 from kreassign.model.approvals import (
@@ -207,12 +206,11 @@ def approval_for(
 
 
 def refuse_spent(approval: SignedApproval, state_dirs: Iterable[Path], cluster_id: str) -> None:
-    """Raise InputError if a run began with this approval: each permits one."""
+    """Raise InputError if a run began with this approval: each permits one. JournalDamaged if that is unknown."""
     for path in (one for folder in state_dirs for one in cluster_journals(folder, cluster_id)):
-        with suppress(JournalDamaged):
-            first = first_event(path)
-            if first.approval is not None and first.approval.request_id == approval.request_id:
-                raise InputError(
-                    f"the run is not approved: run {first.run_id} began with this approval, which permits one run; "
-                    "propose the plan again"
-                )
+        first = first_event(path)
+        if first.approval is not None and first.approval.request_id == approval.request_id:
+            raise InputError(
+                f"the run is not approved: run {first.run_id} began with this approval, which permits one run; "
+                "propose the plan again"
+            )
