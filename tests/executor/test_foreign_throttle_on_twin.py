@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from kreassign.executor.events import (
     MovesObserved,
     PlacementState,
     ReleaseRequested,
+    RunStarted,
     SubmissionIntended,
     ThrottleIntended,
     ThrottleRequested,
@@ -220,22 +222,42 @@ def test_a_run_goes_on_once_somebody_throttles_every_replica(rig: TwinRig, secon
     }
 
 
+WILDCARD = (ConfigResource.topic("t"), FOLLOWER_THROTTLED_REPLICAS)
+
+
+def adopting(rig: TwinRig, reaction: Reaction) -> RunStarted:
+    """A run on a topic with a forgotten `*`, which is to be gone when the run has ended."""
+    change(rig, *WILDCARD, "*")
+    none, every = (ConfigValue(ConfigKey(*WILDCARD), value) for value in (None, "*"))
+    started = rig.prepared(AWAY, guards={GuardName.FOREIGN_THROTTLE: reaction}, pace=ONE_BY_ONE)
+    return replace(started, found=FoundThrottles.REMOVE, originals=(none,), adopted=(every,))
+
+
 @pytest.mark.parametrize("theirs", [None, "7:0,7:1"], ids=["nothing", "entries"])
 @pytest.mark.parametrize("reaction", [Reaction.OFF, Reaction.WARN, Reaction.HOLD])
 def test_a_run_goes_on_once_somebody_replaces_an_adopted_wildcard(
     rig: TwinRig, reaction: Reaction, theirs: str | None
 ) -> None:
     """Kafka refuses `*` in a list together with entries, also when both are appended at once."""
-    wildcard = (ConfigResource.topic("t"), FOLLOWER_THROTTLED_REPLICAS)
-    change(rig, *wildcard, "*")
+    started = adopting(rig, reaction)
     rig.end_within(600)
-    rig.after(5, lambda: change(rig, *wildcard, theirs))
+    rig.after(5, lambda: change(rig, *WILDCARD, theirs))
     rig.ask_after(60, lambda at_ms, number: ThrottleRequested(at_ms, number, RATE))
-    started = rig.prepared(AWAY, guards={GuardName.FOREIGN_THROTTLE: reaction}, pace=ONE_BY_ONE)
-    none, every = (ConfigValue(ConfigKey(*wildcard), value) for value in (None, "*"))
-    found = rig.run(replace(started, found=FoundThrottles.REMOVE, originals=(none,), adopted=(every,)))
+    found = rig.run(started)
     left = {} if theirs is None else {f"topic t {FOLLOWER_THROTTLED_REPLICAS}": theirs}
     assert (rig.replicas, found.throttle_residue, rig.throttles) == (AWAY, (), left)
+
+
+@pytest.mark.parametrize("seconds", [3, 27], ids=["before its first entry", "with entries"])
+def test_an_adopted_wildcard_that_others_remove_is_not_set_again(rig: TwinRig, seconds: float) -> None:
+    started, shown = adopting(rig, Reaction.OFF), list[str]()
+    rig.after(seconds, lambda: change(rig, *WILDCARD, None))
+    rig.ask_after(20, ReleaseRequested)
+    rig.ask_after(33, lambda at_ms, number: ThrottleRequested(at_ms, number, RATE))
+    rig.listener = lambda *_: shown.append(rig.throttles.get(f"topic t {FOLLOWER_THROTTLED_REPLICAS}", ""))
+    found = rig.run(started, lambda number: HoldRequested(0, number))
+    is_wildcard = [value == "*" for value, _ in groupby(shown)]
+    assert (found.state, rig.throttles, is_wildcard.count(True)) == ("done", {}, 1)
 
 
 @pytest.mark.parametrize(("resource", "name", "value"), [

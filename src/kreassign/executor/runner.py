@@ -383,9 +383,7 @@ class Runner:
         match deed:
             case instructions.SetThrottle():
                 self._happened(events.ThrottleIntended(self._time.now_ms(), deed.overrides))
-                changed = self._change_configs(
-                    throttle_ledger.changes_to_ours(deed.overrides, self._adopted_lists(deed.overrides))
-                )
+                changed = self._change_configs(throttle_ledger.changes_to_ours(deed.overrides))
                 # Kafka takes one change of a key at once, and a copy that starts must be listed first.
                 changed = changed.and_then(self._change_configs(throttle_ledger.entries_to_drop(deed.overrides)))
                 return events.ThrottleSet(
@@ -527,16 +525,6 @@ class Runner:
         idle = {name for name, error in outcome.failed.items() if has_code(error, NO_REASSIGNMENT_IN_PROGRESS)}
         refused = tuple(one for one in _refusals(outcome, is_final) if one.topic_partition not in idle)
         return events.MovesCancelled(self._time.now_ms(), tuple(outcome.ok), (*refused, *kept), (*over, *sorted(idle)))
-
-    def _adopted_lists(
-        self, overrides: Iterable[throttle_ledger.ConfigOverride]
-    ) -> dict[throttle_ledger.ConfigKey, str | None]:
-        """Present values of lists with an adopted `*`; none if the cluster does not answer, as if nothing changed."""
-        try:
-            read = requests.read_configs(self._port, [one.key for one in overrides if one.adopts_every])
-        except ClusterError:
-            return {}
-        return {present.key: present.value for present in read.values}
 
     def _change_configs(self, changes: Mapping[ConfigResource, list[ConfigChange]]) -> Changed:
         return change_configs(self._port, self._controllers, changes)

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from types import MappingProxyType
 from typing import NamedTuple
 
 from kreassign.model import ConfigChange, ConfigResource, Reassignment, ResourceType, TopicPartition, throttle
@@ -100,11 +99,6 @@ class ConfigOverride:
     def is_list(self) -> bool:
         """True for a list of throttled replicas, in which only our entries are ours."""
         return self.key.name in throttle.TOPIC_THROTTLES
-
-    @property
-    def adopts_every(self) -> bool:
-        """True for a list with an adopted `*`, beside which Kafka takes no entries."""
-        return self.is_list and EVERY_REPLICA in items(self.value) - items(self.before)
 
     @property
     def our_items(self) -> frozenset[str]:
@@ -222,14 +216,12 @@ def differing(overrides: Iterable[ConfigOverride], now: Iterable[ConfigValue]) -
     return tuple(present for present in now if not known[present.key].is_in_force(present.value))
 
 
-def changes_to_ours(
-    overrides: Iterable[ConfigOverride], present: Mapping[ConfigKey, str | None] = MappingProxyType({})
-) -> Changes:
+def changes_to_ours(overrides: Iterable[ConfigOverride]) -> Changes:
     """Calls that put the throttle in force: rates are set, entries appended to lists.
 
-    `present` are the lists with an adopted `*`, as they are now, where known: others may have replaced it by entries.
+    An adopted `*` is never written: it is there, or others have removed it since.
     """
-    return _grouped((override.key, _to_ours(override, present.get(override.key))) for override in overrides)
+    return _grouped((override.key, _to_ours(override)) for override in overrides)
 
 
 def entries_to_drop(overrides: Iterable[ConfigOverride]) -> Changes:
@@ -265,13 +257,10 @@ def command_to_set(wanted: ConfigValue) -> tuple[str, ...]:
     return ("kafka-configs", "--alter", "--entity-type", kind, "--entity-name", resource.name, *change)
 
 
-def _to_ours(override: ConfigOverride, present: str | None) -> ConfigChange | None:
+def _to_ours(override: ConfigOverride) -> ConfigChange | None:
     if not override.is_list:
         return _assign(override.key, override.value)
-    entries = items(override.value) - items(override.before)
-    if override.adopts_every:  # Kafka refuses `*` together with entries.
-        is_replaced = bool(items(present)) and EVERY_REPLICA not in items(present)
-        entries = entries - {EVERY_REPLICA} if is_replaced else frozenset({EVERY_REPLICA})
+    entries = items(override.value) - items(override.before) - {EVERY_REPLICA}
     return ConfigChange.append(override.key.name, ",".join(sorted(entries))) if entries else None
 
 

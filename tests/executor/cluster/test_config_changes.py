@@ -8,7 +8,7 @@ from kreassign.errors import OutcomeUnknown
 from kreassign.executor.cluster.changes import change_configs
 from kreassign.model import Batch, ConfigChange, ConfigResource
 from kreassign.model.throttle import FOLLOWER_THROTTLED_REPLICAS, LEADER_THROTTLED_RATE, TOPIC_THROTTLES
-from tests.executor.odd_port import OddPort, Real, not_reached
+from tests.executor.odd_port import OddPort, Real, as_it_is, not_reached
 from tests.executor.twin_runs import RATE, TwinRig
 
 pytestmark = pytest.mark.thorough
@@ -30,3 +30,14 @@ def test_a_change_without_an_answer_may_be_made_if_the_repeat_fails(rig: TwinRig
     }
     found = change_configs(odd.port, None, changes)
     assert (found.failed, found.may_pass, found.may_be_made) == ((topic, broker), True, True)
+
+
+def test_entries_refused_beside_a_wildcard_are_sent_again_until_it_is_read(rig: TwinRig, odd: OddPort) -> None:
+    topic, name = ConfigResource.topic("t"), FOLLOWER_THROTTLED_REPLICAS
+    rig.client.incremental_alter_configs({topic: [ConfigChange.set(name, "*")]}).raise_if_any()
+    odd.answer_always("describe_configs", not_reached)
+    entries = {topic: [ConfigChange.append(name, "0:2")]}
+    unread = change_configs(odd.port, None, entries)
+    assert (unread.failed, unread.may_pass, len(unread.problems)) == ((topic,), True, 1)
+    odd.answer_always("describe_configs", as_it_is)
+    assert change_configs(odd.port, None, entries).problems == ()

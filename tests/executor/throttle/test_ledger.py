@@ -106,6 +106,13 @@ def test_only_our_list_entries_are_written_and_empty_lists_deleted() -> None:
     assert changes_to_before([alone], shared=[FOLLOWERS]) == {topic: [ConfigChange.subtract(name, "0:3")]}
 
 
+def test_an_adopted_wildcard_is_never_written() -> None:
+    """It is there, or others have removed it since, and Kafka takes no entries beside it."""
+    topic, name = ConfigResource.topic("t"), FOLLOWER_THROTTLED_REPLICAS
+    assert changes_to_ours([ConfigOverride(FOLLOWERS, None, "*")]) == {}
+    assert changes_to_ours([ConfigOverride(FOLLOWERS, None, "*,0:3")]) == {topic: [ConfigChange.append(name, "0:3")]}
+
+
 def test_an_entry_that_caught_up_is_taken_out_after_the_next_one_is_in() -> None:
     topic, name = ConfigResource.topic("t"), FOLLOWER_THROTTLED_REPLICAS
     changed = ConfigOverride(FOLLOWERS, "7:4", "1:3,7:4", ("0:3,7:4",))

@@ -126,7 +126,11 @@ def change_configs(port: ClusterPort, controllers: ConfigPort | None, changes: C
         tuple(sorted(down[one] for one in carried.ok)),
         tuple(one for one, error in outcome.failed.items() if one not in down and not is_unknown_topic(error)),
         _unregistered(port, {down[one]: error for one, error in carried.failed.items()}),
-        not any(is_final(error) for one, error in outcome.failed.items() if one not in down),
+        not any(
+            is_final(error) and not _may_be_for_wildcard(one, error)
+            for one, error in outcome.failed.items()
+            if one not in down
+        ),
         any(map(_is_unanswered, (*outcome.failed.values(), *carried.failed.values()))),
     )
 
@@ -139,15 +143,11 @@ def _beside_wildcards(
     `*` throttles every replica already. Kafka takes no entries beside it (INVALID_CONFIG), and refuses all that a
     request changes of the topic.
     """
-    refused = [
-        resource
-        for resource, error in outcome.failed.items()
-        if resource.type is ResourceType.TOPIC and error_codes.has_code(error, error_codes.INVALID_CONFIG)
-    ]
+    refused = [resource for resource, error in outcome.failed.items() if _may_be_for_wildcard(resource, error)]
     if not refused:
         return outcome
     known, absent, unknown = settings_of_two(port, refused, TOPIC_THROTTLES)
-    del absent, unknown  # Their refusal stands.
+    del absent, unknown  # Their refusal stands, and so it does where brokers do not show `*` yet.
     rest: dict[ConfigResource, list[ConfigChange]] = {}
     for topic, entries in known.items():
         covered = {name for name, entry in entries.items() if EVERY_REPLICA in items(entry.value)}
@@ -160,6 +160,11 @@ def _beside_wildcards(
     made: dict[ConfigResource, None] = dict.fromkeys(rest.keys() - left.keys())
     failed = {resource: error for resource, error in outcome.failed.items() if resource not in rest}
     return Batch({**outcome.ok, **again.ok, **made}, {**failed, **again.failed})
+
+
+def _may_be_for_wildcard(resource: ConfigResource, error: ClusterError) -> bool:
+    """True if `*` may be in a list of this topic: its changes are made once brokers show that, or it is gone."""
+    return resource.type is ResourceType.TOPIC and error_codes.has_code(error, error_codes.INVALID_CONFIG)
 
 
 def _is_unanswered(error: ClusterError) -> bool:
