@@ -297,7 +297,7 @@ class GuardInputs:
     """Input of the guards: this inspection, the first one of the run, the moves in flight, the time.
 
     `incoming_bytes` is what is still to come in, by destination broker, for moves in flight or about to start;
-    `incoming_by_log_dir` that of moves in flight into known directories;
+    `incoming_by_log_dir` the part of it that goes into known directories;
     `disk_reserve` is the share of every log directory that must stay free; `our_configs` are the values that the run
     gave to its throttle settings; `named_log_dirs` are the only directories where copies arrive on their brokers; on
     other brokers Kafka chooses. `to_be_named` are the brokers in lists that are still to be sent, `to_lead` those that

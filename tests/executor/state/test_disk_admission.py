@@ -234,6 +234,28 @@ def test_a_move_that_was_refused_for_now_needs_room_again(left: int, decided: st
     assert (run if run.decided == "submit a-0" else run.go("")).decided == decided
 
 
+def refused_for_now(health: Health, *moves: PlannedMove) -> Played:
+    """A run whose first move was refused for now, and is to be sent again a second later."""
+    for_now = MovesSubmitted(0, (), deferred=(Refusal(A0, "not the controller"),))
+    return inspected(health, *moves).on(SubmissionIntended(0, (A0,)), for_now)
+
+
+def test_a_move_that_was_refused_for_now_takes_no_room_from_another() -> None:
+    """The guard counts what fills disks, as the budget does."""
+    run = refused_for_now(free(b2=1_400), *TWO).on(look(500, UNTOUCHED, *TWO))
+    assert (run.decided, run.problems) == ("wait", ())
+    shrunk = MovesObserved(30_500, (seen(TWO[0], UNTOUCHED), replace(seen(TWO[1], UNTOUCHED), size_bytes=400)))
+    run.on(shrunk, HealthObserved(30_500, free(b2=999)))
+    assert (run.decided, run.problems) == ("submit a-1", ())
+
+
+def test_a_refused_move_without_room_is_told_for_as_long_as_it_waits() -> None:
+    run = refused_for_now(free(b2=1_000), TWO[0])
+    for at_ms in (20_000, 50_000, 80_000):
+        run.on(look(at_ms, UNTOUCHED, TWO[0]), HealthObserved(at_ms, free(b2=999))).settle()
+    assert [one.split(":")[0] for one in run.problems] == ["disks have no space for the move that waits", "disk"]
+
+
 @pytest.mark.parametrize(("target", "decided", "why"), [
     ((3, 0), "submit a-1", None),
     ((2, 0), "wait", "these guards hold it: disk"),

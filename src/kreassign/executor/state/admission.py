@@ -49,8 +49,7 @@ def take_stock(run: Run, starting: Names, health: guards.Health) -> tuple[Names,
     if guards.GuardName.DISK not in run.identity.reactions:
         return starting, starting
     wanted = starting or run.health.stuck
-    may_copy = (record for record in run.moves.in_flight if not record.is_waiting)
-    copying = (*map(left_of, may_copy), *map(_of_others, health.foreign_copies))
+    copying = (*map(left_of, run.moves.under_way), *map(_of_others, health.foreign_copies))
     arrived = {
         TopicPartitionReplica(one.broker, *one.topic_partition): one.path
         for one in health.foreign_copies
@@ -71,7 +70,7 @@ def take_stock(run: Run, starting: Names, health: guards.Health) -> tuple[Names,
         },
     )
     starting = tuple(_admitted(run, starting))
-    return starting, starting if starting or run.moves.in_flight else wanted
+    return starting, starting if starting or run.moves.under_way else wanted
 
 
 def _places(spaces: Iterable[guards.LogDirSpace]) -> dict[TopicPartitionReplica, str]:
@@ -104,7 +103,8 @@ def _of_others(copy: guards.ForeignCopy) -> PacedMove:
 def note_stuck(run: Run, choice: NextMoves, at_ms: int) -> None:
     """Report once that disks have space for no move, and which brokers wait for each other."""
     was_stuck, run.health.stuck = bool(run.health.stuck), ()
-    if choice.starting or run.moves.in_flight:
+    held = {one.topic_partition for one in choice.waiting}
+    if choice.starting or any(record.name not in held for record in run.moves.in_flight):
         run.tell(STUCK, at_ms)
         return
     waiting = [candidate(run.moves.records[one.topic_partition]) for one in choice.waiting]
@@ -216,15 +216,17 @@ def judge(run: Run, starting: Names, event: HealthObserved) -> tuple[Names, tupl
     run.clients = run.clients.after(health.clients, event.at_ms, is_holding=is_holding)
     clients = run.clients.readings
     unread = (*health.unread, *guards.unread_clients(clients))
+    # What was refused for now copies nothing until it is sent again: it needs no room, and cannot stall.
+    under_way = {record.name: record for record in run.moves.under_way}
+    coming = (under_way | {name: run.moves.records[name] for name in wanted}).values()
     now = guards.GuardInputs(
         health=replace(health, foreign_configs=run.throttle.foreign, clients=clients, unread=unread),
         first=watch.first,
-        # What was refused for now copies nothing until it is sent again: it cannot stall.
-        moves=tuple(record for record in run.moves.in_flight if record.lagging and not record.is_waiting),
+        moves=tuple(record for record in under_way.values() if record.lagging),
         destinations=tuple(sorted(destinations)),
         at_ms=event.at_ms,
-        incoming_bytes=left_by_destination(run.moves.copying_with(wanted)),
-        incoming_by_log_dir=left_by_log_dir(run.moves.in_flight, _places(health.log_dir_space)),
+        incoming_bytes=left_by_destination(coming),
+        incoming_by_log_dir=left_by_log_dir(coming, _places(health.log_dir_space)),
         disk_reserve=run.control.pace.disk_reserve,
         our_configs={key: override.value for key, override in run.throttle.pending.items()},
         named_log_dirs=run.moves.index.named_log_dirs,

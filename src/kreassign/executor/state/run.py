@@ -307,6 +307,11 @@ class Moves:
         """Moves that were sent and have not ended: they go on whether the run observes them or not."""
         return tuple(record for record in self.index.in_flight.values() if record.status in IN_FLIGHT)
 
+    @property
+    def under_way(self) -> tuple[MoveRecord, ...]:
+        """Moves in flight without those that the cluster refused for now: these copy nothing until sent again."""
+        return tuple(record for record in self.in_flight if not record.is_waiting)
+
     def copying_with(self, starting: Iterable[TopicPartition]) -> tuple[MoveRecord, ...]:
         """Moves in flight and these that start, each once: some of these may have been sent before."""
         named = {record.name: record for record in self.in_flight}
