@@ -28,6 +28,7 @@ from kreassign.executor.history.run_history import fold
 from kreassign.executor.journal import Journal, post_request, read_events
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue, FoundThrottles
 from kreassign.model import Batch, ConfigEntry, ConfigResource
+from kreassign.model.error_codes import NOT_CONTROLLER
 from kreassign.model.run import RunHistory
 from kreassign.model.throttle import (
     BROKER_THROTTLES,
@@ -41,7 +42,7 @@ from kreassign.model.throttle import (
 from kreassign.operations.verify import verify_run
 from kreassign.twin.controller.decision import DEFAULT_BROKER, Decision
 from kreassign.twin.metadata import ConfigChanged
-from tests.executor.odd_port import OddPort, Real
+from tests.executor.odd_port import OddPort, Real, each_refused
 from tests.executor.twin_runs import RATE, TwinRig, pace
 
 pytestmark = pytest.mark.thorough
@@ -347,8 +348,8 @@ def test_what_a_run_gave_up_as_somebody_elses_is_found_when_it_is_verified(rig: 
     assert "2000000" in finding.sentence
 
 
-def keep_settings_to_themselves(rig: TwinRig, from_ms: int, to_ms: int) -> None:
-    """Let brokers not tell their settings for a while."""
+def keep_settings_to_themselves(rig: TwinRig, from_ms: int, to_ms: int) -> OddPort:
+    """Let brokers not tell their settings for a while. Returns the port."""
 
     def describe(real: Real, resources: Iterable[ConfigResource], **options: object) -> object:
         found: Batch[ConfigResource, object] = real(resources, **options)
@@ -359,6 +360,15 @@ def keep_settings_to_themselves(rig: TwinRig, from_ms: int, to_ms: int) -> None:
     odd = OddPort(rig.client)
     odd.answer_always("describe_configs", describe)
     rig.odd_port = odd.port
+    return odd
+
+
+def test_time_in_which_the_throttle_is_unreadable_fails_no_move(rig: TwinRig) -> None:
+    """The cluster refuses the move for now. It is not sent again until then, so nothing was sent in vain."""
+    odd = keep_settings_to_themselves(rig, 5_000, 200_000)
+    odd.answer("alter_partition_reassignments", *[each_refused(NOT_CONTROLLER)] * 3)
+    found = rig.run(rig.prepared({0: (2, 1)}))
+    assert (found.state, rig.replicas[0], rig.throttles) == ("done", (2, 1), {})
 
 
 def test_nothing_is_sent_while_the_throttle_is_unreadable(rig: TwinRig) -> None:

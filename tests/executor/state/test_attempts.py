@@ -53,6 +53,17 @@ def test_resume_restarts_the_patience_of_attempts() -> None:
     assert attempts == Attempts(2, 20_000, 20_000, 20_000, 2, "no")
 
 
+@pytest.mark.parametrize(("unanswered", "tried_ms"), [(0, 13_000), (1, 60_000)])
+def test_time_in_which_a_refused_attempt_is_held_back_is_not_in_vain(unanswered: int, tried_ms: int) -> None:
+    """Without an answer an attempt may still take effect all that time."""
+    attempts = Attempts(2, 1_000, 9_000, 12_000, unanswered, "not now")
+    for at_ms in (11_999, 14_000, 61_000):
+        attempts.hold(at_ms)
+    assert attempts.tried_ms(61_000) == tried_ms
+    attempts.begin(61_000, "run-1")
+    assert (attempts.tried_ms(62_000), attempts.ready_ms) == (tried_ms + 1_000, None)
+
+
 def test_an_attempt_is_open_until_it_is_answered() -> None:
     attempts = Attempts(unanswered=2)
     for unanswered in (1, 0, 0):

@@ -312,6 +312,14 @@ def test_lists_that_cannot_be_set_are_set_again_for_a_minute(
         assert (run.go("restore").go("").go("").step, run.problems) == ("Failed", problems)
 
 
+def test_a_run_with_a_refused_move_does_not_wait_for_its_throttle_for_ever() -> None:
+    """The cluster refused the move for now, so nothing of it is in progress: there is nothing to watch."""
+    for_now = MovesSubmitted(4_000, (A0,), deferred=(Refusal(A1, "busy"),))
+    run = Played(*LISTED, SubmissionIntended(4_000, BOTH), for_now, look(5_000, AT_PLACE, MOVES[0]))
+    run.on(replace(REFUSED, at_ms=5_000), look(6_000, UNTOUCHED, MOVES[1]), replace(LATE, at_ms=LATE.at_ms + 1_000))
+    assert (run.decided, run.moves, run.problems) == (f"read {ALL}", "complete planned", ("no", SPENT))
+
+
 def test_a_setting_made_without_a_problem_is_confirmed() -> None:
     faster = Played(*SUBMITTED, ThrottleRequested(5_000, 1, 5))
     for answer, decided in (

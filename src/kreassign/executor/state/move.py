@@ -473,10 +473,14 @@ class MoveRecord:
         if not self.is_waiting:
             self.awaited_replan = replan
             return
+        self.unsend()
+        self._change_target(replan)
+
+    def unsend(self) -> None:
+        """Wait as before it was sent, if it was: the cluster refused it for now."""
         if self.status is MoveStatus.SENT:
             self._forget_sending()
             self._wait()
-        self._change_target(replan)
 
     def _with(self, replan: Replan) -> PlannedMove:
         log_dirs = tuple(one for one in self.move.log_dirs if one.broker in replan.target)

@@ -127,13 +127,14 @@ def _send_again(record: MoveRecord, _: PartitionObservation, at_ms: int) -> Next
             record.fail(at_ms, record.refusal)
         return NextAction.NOTHING
     if attempts.is_in_vain(at_ms):
-        seconds = (at_ms - attempts.first_ms) // 1000
+        seconds = attempts.tried_ms(at_ms) // 1000
         answer = f"; it answered: {attempts.answer}" if attempts.answer else ""
         record.fail(
             at_ms,
             f"it was sent {counted(attempts.count, 'time')} in {seconds} s and the cluster showed no effect{answer}",
         )
         return NextAction.NOTHING
+    attempts.hold(at_ms)
     return NextAction.SUBMIT if attempts.is_due(at_ms) else NextAction.NOTHING
 
 

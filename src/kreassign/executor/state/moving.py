@@ -150,18 +150,9 @@ def _after_observation(run: Run, state: phases.Observing, event: events.MovesObs
     chosen = state.chosen if state.chosen and not is_resized else _choose(run, ready, event.at_ms)
     names = {record.name for record in ready}
     starting = tuple(name for name in chosen if name in names)
-    _note_held_back(run, ready, starting, event.at_ms)
     if chosen and not starting and not state.chosen and not admission.is_held_by_guards(run):
         return _poll(run, phases.Observing(chosen[:CHECKED_AT_ONCE], chosen=chosen[:CHECKED_AT_ONCE]))
     return _check_then_proceed(run, starting, tuple(cancelling), event.at_ms)
-
-
-def _note_held_back(run: Run, ready: Iterable[MoveRecord], starting: phases.Names, at_ms: int) -> None:
-    """Time in which a move that was refused for now may not be sent again is no time of attempts in vain."""
-    going = frozenset() if admission.is_held_by_guards(run) else frozenset(starting)
-    for record in ready:
-        if record.status is MoveStatus.SENT and not (record.may_begin or record.name in going):
-            record.submissions.restart(at_ms)
 
 
 def _check_then_proceed(run: Run, starting: phases.Names, cancelling: phases.Names, at_ms: int) -> Next:
@@ -368,11 +359,18 @@ def _after_listing(run: Run, state: phases.SettingLists, event: events.ThrottleS
         throttle.unset_since_ms = None
         return _send(run, state.starting)
     throttle.unset_since_ms, is_tried_again = phases.within(throttle.unset_since_ms, event.at_ms, UNSET_PATIENCE_MS)
-    if run.moves.in_flight or not throttle.unset or is_tried_again:
+    if run.moves.under_way or not throttle.unset or is_tried_again:
         return Next(phases.Waiting(), (instructions.Wait(),))
-    run.note_for_good(SETTING, event.problems)
+    return fail_without_throttle(run, event.at_ms, SETTING, event.problems)
+
+
+def fail_without_throttle(run: Run, at_ms: int, kind: str, problems: tuple[str, ...]) -> Next:
+    """Start nothing without its throttle. Only while nothing is under way: that must be watched to its end."""
+    for record in run.moves.in_flight:
+        record.unsend()
+    run.note_for_good(kind, problems)
     run.note("the throttle could not be set, so nothing more was started")
-    return finishing.restore(run, phases.Afterwards.FAIL)
+    return finishing.restore(run, phases.Afterwards.FAIL) if run.throttle.open else Next(phases.Failed(at_ms))
 
 
 # --- sending and cancelling ----------------------------------------------------------------------------------------
@@ -505,6 +503,9 @@ def _after_measuring(run: Run, _: phases.MeasuringTraffic, event: events.Traffic
 def _call_failed(run: Run, _: object, event: events.CallFailed) -> Next:
     """An unreachable cluster may come back by itself; a permission does not, so it is reported at once."""
     run.tell(PERMISSION, event.at_ms, *([event.message] if is_of_permission(event.message) else ()))
+    for record in run.moves.in_flight:
+        if record.is_waiting:
+            record.submissions.hold(event.at_ms)
     if phases.within(run.health.silent_since_ms, event.at_ms, OUT_OF_REACH_MS)[1]:
         return Next(phases.Waiting(), (instructions.Wait(),))
     run.note(f"the cluster was out of reach for {OUT_OF_REACH_MS // 60_000} minutes: {event.message}")

@@ -229,13 +229,10 @@ def _after_setting(run: Run, _: phases.Throttling, event: events.ThrottleSet) ->
 
 
 def _continue_or_fail(run: Run, at_ms: int, kind: str, problems: tuple[str, ...]) -> Next:
-    """Start nothing without its throttle; but moves in flight must be watched to their end."""
-    if run.moves.in_flight:
+    if run.moves.under_way:
         run.tell(kind, at_ms, *problems)
         return moving.enter(run)
-    run.note_for_good(kind, problems)
-    run.note("the throttle could not be set, so nothing more was started")
-    return finishing.restore(run, phases.Afterwards.FAIL) if run.throttle.open else Next(phases.Failed(at_ms))
+    return moving.fail_without_throttle(run, at_ms, kind, problems)
 
 
 _INTO_MOVING = (phases.Resuming, phases.Preparing, phases.Throttling, phases.Observing)
