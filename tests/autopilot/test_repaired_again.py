@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
 
 import pytest
 
-from kreassign.autopilot.events import FindingMoved, Name, State
+from kreassign.autopilot.events import FindingMoved, Name, Planned, State
 from kreassign.autopilot.observation import Known, Observation
 from tests.autopilot.test_judgement import FULL_3
 from tests.autopilot.test_scenarios import GONE_3, LISTS
@@ -132,7 +131,20 @@ def test_a_disk_that_was_urgent_by_its_growth_is_told_when_its_share_is() -> Non
     assert urgent == ["its used share alone makes it urgent now"]
 
 
-def test_urgency_that_comes_and_goes_keeps_its_proposal_for_an_hour() -> None:
+@pytest.mark.parametrize(("minutes", "times"), [(30, 0), (90, 1)])
+def test_a_disk_is_told_as_urgent_again_after_an_hour_of_calm(minutes: int, times: int) -> None:
+    """It is urgent for five hours, then not for so long, and then again."""
+
+    def world(now_s: float) -> Observation:
+        is_calm = 5 * HOUR <= now_s < 5 * HOUR + minutes * MINUTE
+        return cluster(0, LISTS, used={3: 0.9 if is_calm else 0.93})
+
+    watched = Watched("[disk-fills]\n", world)
+    watched.watch(8 * HOUR, every_s=600)
+    assert sum("it is urgent now" in one.what for one in watched.messages) == times
+
+
+def test_urgency_that_comes_and_goes_takes_no_proposal_back() -> None:
     """It grows by 0.1% an hour, and retention cuts that much from it every 20 minutes: 440 hours are left, or 530."""
 
     def world(now_s: float) -> Observation:
@@ -141,7 +153,6 @@ def test_urgency_that_comes_and_goes_keeps_its_proposal_for_an_hour() -> None:
     policy = "[disk-fills]\nlevel = 'propose'\nurgent-within = '480h'\ntell-within = '600h'\n"
     watched = Watched(policy, world)
     watched.watch(12 * HOUR, every_s=300)
-    moved = [one for one in watched.events if isinstance(one, FindingMoved)]
-    taken_back_s = sorted({one.at_ms / 1000 for one in moved if one.why == "the evidence is lasting"})
-    assert len(taken_back_s) == 4
-    assert all(after - before >= HOUR for before, after in pairwise(taken_back_s))
+    proposed = [one.at_ms for one in watched.events if isinstance(one, Planned)]
+    moved = [one for one in watched.events if isinstance(one, FindingMoved) and one.at_ms > proposed[0]]
+    assert {one.state for one in moved} == {State.PROPOSED}

@@ -40,7 +40,7 @@ LASTS_MS = HOUR_MS // 2
 """A finding that was not told, for it came and went, is told when it lasts so long."""
 
 URGENT_MS = HOUR_MS
-"""A finding that was urgent so long ago, and is not now, is told again when it is urgent again."""
+"""A finding that was urgent, and was not for so long, is told again when it is urgent again."""
 
 MOSTLY = 0.5
 """A repair ends by itself when what it copies is there again to this part."""
@@ -316,19 +316,20 @@ def _evidence(step: Stepped) -> Evidence:
     """The evidence that moves a finding: what was not read, or has to ripen again, takes no plan back.
 
     Proposal and signatures wait for that, and so does the judgement of a repair: a break shows no health. Nor do they
-    go while urgency comes and goes within an hour.
+    go while urgency is away for less than an hour.
     """
     finding, symptom, now = step.finding, step.symptom, step.look.now
     evidence = evidence_of(step.look, step.name, symptom, finding.since_ms)
     if symptom is None or evidence is Evidence.RIPE or finding.state not in PLANNED:
         return evidence
     waits = symptom.propose_s < NEVER_S or gates.hides_urgency(finding, symptom)
-    is_lately = _was_urgent_lately(finding, now.at_ms)
+    is_lately = finding.state is State.PROPOSED and _was_urgent_lately(finding, now.at_ms)
     return Evidence.UNKNOWN if waits or is_lately or gates.unread(now, finding.name.kind) else evidence
 
 
 def _was_urgent_lately(finding: Finding, at_ms: int) -> bool:
-    return finding.urgent_ms is not None and at_ms - finding.urgent_ms < URGENT_MS
+    is_calm = finding.calm_ms is not None and at_ms - finding.calm_ms >= URGENT_MS
+    return finding.urgent_ms is not None and not is_calm
 
 
 def _is_urgent(look: Look, finding: Finding, symptom: Symptom) -> bool:
@@ -417,13 +418,15 @@ def _tell_urgency(step: Stepped, symptom: Symptom) -> None:
     """Tell a finding again when it becomes urgent, or a disk by its used share, too; note by what it is there."""
     finding, by = step.finding, {"by_growth": symptom.by_growth}
     by_other = {**by, "urgent_by_growth": symptom.urgent_by_growth}
-    was_urgent = finding.urgent_ms is not None and not _was_urgent_lately(finding, step.look.now.at_ms)
+    is_calm = finding.urgent_ms is not None and not _is_urgent(step.look, finding, symptom)
     is_full = symptom.urgent_by_growth is False and not finding.was_full
     if symptom.is_urgent and finding.urgent_ms is None:
         step.note(finding.state, "it is urgent", is_urgent=True, **by_other)
         step.tell(f"it is urgent now: {symptom.seen}", finding.why)
-    elif was_urgent and not _is_urgent(step.look, finding, symptom):
+    elif is_calm and not _was_urgent_lately(finding, step.look.now.at_ms):
         step.note(finding.state, finding.why, is_urgent=False, **by)
+    elif is_calm is (finding.calm_ms is None):
+        step.note(finding.state, finding.why, is_calm=is_calm, **by)
     elif _is_by_other(finding, symptom):
         step.note(finding.state, finding.why, **by_other)
         if is_full and finding.urgent_ms is not None:

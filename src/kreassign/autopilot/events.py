@@ -246,9 +246,9 @@ class SyncChanged(Noted):
 class FindingMoved(OfFinding):
     """A finding came into this state, is urgent now, or told late, for this reason; `seen` is the sentence about it.
 
-    `since_ms` is from when on it is there, where that is earlier than the look that showed it first. The
-    finding, if about the cluster, is about these `brokers`. Of a disk it is there only `by_growth`, or urgent only
-    `urgent_by_growth`; None is as before, and at first not known, or not urgent.
+    `since_ms` is from when on it is there, where that is earlier than the look that showed it first. It `is_calm` where
+    it was urgent and is not by this look. The finding, if about the cluster, is about these `brokers`. Of a disk it is
+    there only `by_growth`, or urgent only `urgent_by_growth`; None is as before, and at first not known, or not urgent.
     """
 
     state: State
@@ -260,6 +260,7 @@ class FindingMoved(OfFinding):
     brokers: tuple[int, ...] = ()
     by_growth: bool | None = None
     urgent_by_growth: bool | None = None
+    is_calm: bool | None = None
 
 
 class PlanLoads(NamedTuple):

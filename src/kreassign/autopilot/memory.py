@@ -26,12 +26,12 @@ class Finding:
     and the brokers that it is `silent_about` were down when it was given.
     `asked` is the request for approval of the `proposal`, and `judged` its signatures; a new proposal needs a new one.
     `gates` are those that were closed when they were written down last, while it waits for its repair. `lost_ms` is
-    from when on it is not seen, 0 while it is. `urgent_ms` is when it became urgent, None where it is not. `told_ms`
-    are the times of the last 24 hours at which it was told, or was not since it comes and goes; one that lasts then
-    `is_told_late`. `begun_ms` are the times of the last 24 hours at which it began. `brokers` are those that
-    it was about since, if it is told by them. Of a disk it is there only `by_growth`, or urgent only
-    `urgent_by_growth`; None where that was not written. `was_full` if its used share made it urgent since it is, and
-    `low_ms` is when that was last seen below its limits.
+    from when on it is not seen, 0 while it is. `urgent_ms` is when it became urgent, None where it is not, and
+    `calm_ms` from when on no look shows that it is. `told_ms` are the times of the last 24 hours at which it was told,
+    or was not since it comes and goes; one that lasts then `is_told_late`. `begun_ms` are the times of the last 24
+    hours at which it began. `brokers` are those that it was about since, if it is told by them. Of a disk it is there
+    only `by_growth`, or urgent only `urgent_by_growth`; None where that was not written. `was_full` if its used share
+    made it urgent since it is, and `low_ms` is when that was last seen below its limits.
     """
 
     name: Name
@@ -53,6 +53,7 @@ class Finding:
     lost_ms: int = 0
     is_gone: bool = False
     urgent_ms: int | None = None
+    calm_ms: int | None = None
     told_ms: tuple[int, ...] = ()
     is_told_late: bool = False
     brokers: frozenset[int] = frozenset()
@@ -311,7 +312,7 @@ def _went_on(memory: Memory, event: events.WentOn) -> Memory:
     at_ms, last_ms = event.at_ms, memory.looked_ms or 0
     past: Memory = _set_back(memory, at_ms, last_ms) if last_ms > at_ms else memory
     findings = {
-        name: replace(one, since_ms=at_ms, steady_ms=at_ms, lost_ms=at_ms if one.lost_ms else 0)
+        name: replace(one, since_ms=at_ms, steady_ms=at_ms, lost_ms=at_ms if one.lost_ms else 0, calm_ms=None)
         for name, one in past.findings.items()
     }
     return replace(past, looked_ms=at_ms, findings=findings)
@@ -457,6 +458,7 @@ def _moved(memory: Memory, event: events.FindingMoved) -> Memory:
         return _with(memory, replace(begun, begun_ms=(*earlier, event.at_ms)))
     urgent_ms = _urgent_ms(before, event)
     is_urgent = urgent_ms is not None
+    calm_ms = before.calm_ms if event.is_calm is None else event.at_ms if event.is_calm else None
     moved = replace(
         before,
         state=event.state,
@@ -464,6 +466,7 @@ def _moved(memory: Memory, event: events.FindingMoved) -> Memory:
         seen=event.seen,
         why=event.why,
         urgent_ms=urgent_ms,
+        calm_ms=calm_ms if is_urgent else None,
         is_told_late=before.is_told_late or event.is_told_late,
         brokers=before.brokers.union(event.brokers),
         by_growth=_last(before.by_growth, event.by_growth),
