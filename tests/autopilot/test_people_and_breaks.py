@@ -197,6 +197,20 @@ def test_a_silence_stops_only_for_others_that_went_at_once(apart_s: float, *, is
     assert (many_text(watched.last_look) is not None) is is_stopped
 
 
+@pytest.mark.parametrize(("most", "others", "is_stopped"), [
+    (1, (5,), True), (3, (5, 7), False), (3, (5, 7, 0), True),
+])  # fmt: skip
+def test_a_silence_stops_for_as_many_others_as_the_policy_has(
+    most: int, others: tuple[int, ...], *, is_stopped: bool
+) -> None:
+    went = ((one, 2 * HOUR, 9 * DAY) for one in others)
+    watched = Watched(f"[many-gone]\nbrokers = {most}\n", outages(*((one, 0, 9 * DAY) for one in (1, 2, 3)), *went))
+    watched.watch(HOUR, every_s=300)
+    watched.note(Silenced(HOUR * 1000, 1, Kind.MANY_GONE, "cluster", DAY * 1000, "ann", "all are scrapped"))
+    watched.watch(1.2 * HOUR, every_s=300)
+    assert (many_text(watched.last_look) is not None) is is_stopped
+
+
 # People, and others, during a repair.
 
 

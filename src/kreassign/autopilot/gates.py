@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from kreassign.autopilot.detectors import DETECTORS, at_once, flapping, growth_text, price_of, went_ms
-from kreassign.autopilot.events import ClosedGate, Name, PlanLoads, Rehearsed, State
+from kreassign.autopilot.events import CLUSTER, ClosedGate, Name, PlanLoads, Rehearsed, State
 from kreassign.autopilot.memory import Act, Finding, Memory
 from kreassign.autopilot.observation import Known, Observation, Perhaps, Unknown
 from kreassign.autopilot.policy import Kind, Level, Policy
@@ -184,17 +184,16 @@ def _people(case: Case) -> str | None:
 def many_text(look: Look) -> str | None:
     """Why nothing may begin by brokers that went at once; people who know better silence that finding.
 
-    They know of the brokers that were down then: the loss of several others at once stops everything again.
+    They know of the brokers that were down then: the loss of as many others at once stops everything again.
     """
-    memory, at_ms, within_ms = look.memory, look.now.at_ms, look.policy.many_gone.within * 1000
+    memory, policy = look.memory, look.policy.many_gone
+    many = memory.findings.get(Name(Kind.MANY_GONE, CLUSTER))
+    if many is None or many.state is State.CLOSED:
+        return None
     held = memory.away if memory.held is None else memory.held.brokers
-    many = [
-        one
-        for one in memory.open
-        if one.name.kind is Kind.MANY_GONE
-        and (silence_text(one, at_ms) is None or at_once(went_ms(look, {*held} - one.silent_about), within_ms) > 1)
-    ]
-    return f"everything stops: {many[0].seen}" if many else None
+    others = at_once(went_ms(look, {*held} - many.silent_about), policy.within * 1000)
+    is_silenced = silence_text(many, look.now.at_ms) is not None and others < policy.brokers
+    return None if is_silenced else f"everything stops: {many.seen}"
 
 
 def unread(now: Observation, kind: Kind) -> str:
