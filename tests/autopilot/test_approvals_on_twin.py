@@ -11,7 +11,7 @@ from kreassign.autopilot.events import Name, State
 from kreassign.autopilot.policy import Kind
 from kreassign.errors import InputError
 from kreassign.executor.journal import first_event, journal_path
-from kreassign.model import TopicPartition
+from kreassign.model import NewTopic, TopicPartition
 from kreassign.model.run import Operator
 from kreassign.operations.autopilot_journal import Requests, approval_path, decisions_path
 from kreassign.twin.faults.schedule import read_fault, schedule_faults
@@ -24,25 +24,27 @@ LOOKS_S = 300.0
 
 
 class Asking(Fleet):
-    """A cluster whose repairs need two approvals; zoe runs the autopilot."""
+    """A cluster whose repairs need two approvals; zoe runs the autopilot, and brokers from 6 on are empty."""
 
-    def __init__(self, folder: Path, expire_after: str = "24h") -> None:
+    def __init__(self, folder: Path, expire_after: str = "24h", name: Name = GONE, brokers: int = 6) -> None:
         self.keys = Keyring(folder / "keys", "ann", "bob", "zoe")
         policy = (
-            "[broker-gone]\nlevel = 'ask'\n[care]\ninterval = '5m'\n[approvals]\nleast = 2\nproposer = 'zoe@x'\n"
+            f"[{name.kind}]\nlevel = 'ask'\n[care]\ninterval = '5m'\n[approvals]\nleast = 2\nproposer = 'zoe@x'\n"
             f"allowed-signers = '{self.keys.signers}'\nexpire-after = '{expire_after}'\n"
         )
         lists = [[one, (one + 1) % 6, (one + 2) % 6] for one in range(6)]
-        super().__init__(folder, TwinRig(folder, lists, brokers=6), policy)
+        others = {"u": lists} if brokers > len(lists) else {}
+        super().__init__(folder, TwinRig(folder, lists, brokers=brokers, others=others), policy)
+        self.name = name
         self.context = replace(self.context, operator=Operator("zoe", "host"))
 
     @property
     def request(self) -> Path:
-        return approval_path(decisions_path(self.state_dir, self.rig.twin.cluster_id), GONE)
+        return approval_path(decisions_path(self.state_dir, self.rig.twin.cluster_id), self.name)
 
     def approve(self, *names: str) -> None:
         for name in names:
-            Requests(self.state_dir, self.rig.twin.cluster_id).approve(GONE, self.keys[name], name)
+            Requests(self.state_dir, self.rig.twin.cluster_id).approve(self.name, self.keys[name], name)
 
 
 @pytest.fixture
@@ -89,6 +91,21 @@ def test_a_change_of_the_cluster_voids_approvals_and_asks_again(asking: Asking) 
         assert first.request_id != second.request_id
         asking.watch(autopilot, 2 * HOUR_S, LOOKS_S)
         assert 3 in asking.holders()
+
+
+def test_an_approval_is_not_for_a_topic_that_is_created_again(tmp_path: Path) -> None:
+    asking = Asking(tmp_path, name=Name(Kind.NEW_BROKER, "broker 6"), brokers=7)
+    lists = tuple(asking.rig.replicas.values())
+    with asking.opened() as autopilot:
+        asking.watch(autopilot, 0.75 * HOUR_S, LOOKS_S)
+        asking.approve("ann", "bob")
+        asking.rig.client.delete_topics(["t"]).raise_if_any()
+        asking.rig.transport.sleep(10.0)
+        asking.rig.client.create_topics([NewTopic("t", assignments=lists)]).raise_if_any()
+        asking.rig.transport.sleep(10.0)
+        asking.watch(autopilot, 2 * LOOKS_S, LOOKS_S)
+        assert autopilot.memory.acts == ()
+    assert sum("2 approvals wanted" in one.what for one in asking.messages) == 2
 
 
 def test_a_rolling_restart_voids_an_approval_once(asking: Asking) -> None:

@@ -55,6 +55,20 @@ def with_new_broker(folder: Path, level: str) -> Fleet:
     return Fleet(folder, rig, policy)
 
 
+def test_a_topic_that_is_created_again_gets_a_proposal_of_its_own(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, LISTS, brokers=7, others={"u": LISTS})
+    ours, lists = Fleet(tmp_path, rig, "[new-broker]\nlevel = 'act'\n"), tuple(rig.replicas.values())
+    with ours.opened() as autopilot:
+        ours.watch(autopilot, 2100.0, LOOKS_S)
+        ours.rig.client.delete_topics(["t"]).raise_if_any()
+        ours.rig.transport.sleep(10.0)
+        ours.rig.client.create_topics([NewTopic("t", assignments=lists)]).raise_if_any()
+        ours.watch(autopilot, 4 * LOOKS_S, LOOKS_S)
+        (act,) = autopilot.memory.acts
+    assert act.outcome == "done"
+    assert not [one for one in ours.messages if "it is not repaired" in one.what]
+
+
 def plan_ids(ours: Fleet) -> list[str]:
     path = decisions_path(ours.state_dir, ours.rig.twin.cluster_id)
     return [one.plan_id for one in read_events(path, DECISIONS) if isinstance(one, Planned)]

@@ -298,8 +298,9 @@ def _within_budget(planned: Planned, look: Look) -> Planned:
 def kept(path: Path, before: Planned | None, fresh: Repairs, look: Look, avoid: Collection[int]) -> Repairs:
     """Return the proposal at this path as planned now if it fits still, else the fresh plan, which is written there.
 
-    It fits while its partitions are where it found them and may move, its destinations are open, and the fresh plan
-    repairs the same: the same replicas, or for the sake of balance between half and twice as many bytes.
+    It fits while its topics are those that it was made for, its partitions are where it found them and may move, its
+    destinations are open, and the fresh plan repairs the same: the same replicas, or for the sake of balance between
+    half and twice as many bytes.
     """
     if fresh.plan is None:
         return fresh
@@ -309,6 +310,7 @@ def kept(path: Path, before: Planned | None, fresh: Repairs, look: Look, avoid: 
         and file is not None
         and plan_id(file.plan) == before.plan_id
         and {*before.also} <= {*fresh.planned.also}
+        and not any(file.origin.objections(file.plan, look.now.cluster_id, fresh.plan.origin.topic_ids))
         and _fits(file, before.name.kind, look, avoid)
     ):
         stays = _as_of_now(before, fresh.planned, file, look)

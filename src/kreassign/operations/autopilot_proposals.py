@@ -198,7 +198,7 @@ def _changes(repairs: Repairs, now: Observation) -> Changes:
     lists = {one.topic_partition: one.replicas for one in now.placed}
     if repairs.plan is None:
         return {one: ListChange(lists[one], lists[one]) for one in repairs.planned.moves}
-    return changes_of(repairs.plan.plan, lists, {})
+    return changes_of(repairs.plan.plan, lists, repairs.plan.origin.topic_ids)
 
 
 # Rehearse it on a twin of the cluster: what does not end well there, or cannot be tried, does not begin.
