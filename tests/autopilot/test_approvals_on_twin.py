@@ -108,6 +108,22 @@ def test_an_approval_is_not_for_a_topic_that_is_created_again(tmp_path: Path) ->
     assert sum("2 approvals wanted" in one.what for one in asking.messages) == 2
 
 
+def test_who_proposed_a_repair_approves_it_in_no_later_process(asking: Asking) -> None:
+    """Ann's process asked; one of Bob goes on, and Ann and Zoe sign."""
+    asking.policy = replace(asking.policy, approvals=replace(asking.policy.approvals, proposer=""))
+    asking.context = replace(asking.context, operator=Operator("ann", "x"))
+    with asking.opened() as autopilot:
+        asking.rig.twin.crash(3)
+        asking.watch(autopilot, 0.75 * HOUR_S, LOOKS_S)
+    asking.context = replace(asking.context, operator=Operator("bob", "x"))
+    with asking.opened() as autopilot:
+        asking.approve("ann", "zoe")
+        asking.watch(autopilot, 0.5 * HOUR_S, LOOKS_S)
+        judged = autopilot.memory.findings[GONE].judged
+    assert judged is not None
+    assert "ann@x proposed it, and cannot approve it" in judged.lacking
+
+
 def test_a_rolling_restart_voids_an_approval_once(asking: Asking) -> None:
     with asking.opened() as autopilot:
         asking.rig.twin.crash(3)

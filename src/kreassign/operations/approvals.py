@@ -180,7 +180,8 @@ def judgement(wanted: SignedApprovals, now: PlanNow) -> Judgement:
     for place in _signatures(wanted.request)[:MOST_SIGNATURES]:
         purpose = Purpose.PROPOSE if place.name.endswith(PROPOSAL_SUFFIX) else Purpose.APPROVE
         found[purpose].append(_verified(wanted, content, place, purpose))
-    own = [Signature("", wanted.proposers)] if wanted.proposers else found[Purpose.PROPOSE]
+    # A process that goes on with the request of another one proposed nothing.
+    own = [Signature("", (*wanted.proposers, request.proposed_by))] if wanted.proposers else found[Purpose.PROPOSE]
     return judge(request, wanted.rule, now, own, found[Purpose.APPROVE])
 
 
