@@ -18,7 +18,7 @@ from kreassign.autopilot.core import (
     tick,
 )
 from kreassign.autopilot.events import Event, Name, NotPlanned, Planned, Rehearsed, Result, RunBegan, RunEnded, State
-from kreassign.autopilot.gains import amount_before
+from kreassign.autopilot.gains import amount_of
 from kreassign.autopilot.gates import resting, together
 from kreassign.autopilot.memory import Memory, remember
 from kreassign.autopilot.messages import Message
@@ -146,7 +146,7 @@ class Watched:
             case RunRepair(name):
                 planned = self._planned(name, now)
                 run_id = f"run-{len(self.memory.acts)}"
-                before = amount_before(Look(now, self.memory, self.policy), planned)
+                before = amount_of(Look(now, self.memory, self.policy), planned)
                 self.note(RunBegan(at_ms, name, run_id, GIGABYTE, planned.moves, also=planned.also, before=before))
                 self._ends_s, self.run = self.now_s + self.run_s, NO_RUN
             case EndRun():

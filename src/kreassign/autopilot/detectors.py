@@ -11,22 +11,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from kreassign.autopilot import symptoms
 from kreassign.autopilot.events import CLUSTER, Name, Result, State
 from kreassign.autopilot.growth import GROWN_OVER_MS, NO_GROWTH, growths_of, use_of, uses_of
 from kreassign.autopilot.memory import MOST_REPLACED, OFTEN, OUTAGES_KEPT, UNBEGUN, Memory
 from kreassign.autopilot.observation import Observation, Unknown, last_copies
 from kreassign.autopilot.policy import DiskFills, Kind
 from kreassign.autopilot.slow_brokers import WRITE_TIMES, sees_slow, slow_broker, unread_text
-from kreassign.autopilot.symptoms import (
-    NEVER_S,
-    Look,
-    Symptom,
-    patience,
-    sees_brokers,
-    sees_directory,
-    sees_placement,
-    sees_whole_placement,
-)
+from kreassign.autopilot.symptoms import NEVER_S, Look, Symptom, patience
 from kreassign.errors import InputError
 from kreassign.model import NO_LEADER, Partition
 from kreassign.model.disks import HELD, disks
@@ -456,7 +448,7 @@ def _sees_use(look: Look, subject: str) -> str | None:
 
     So may one whose growth is not known, unless the finding is there, and urgent, by its used share.
     """
-    if blind := sees_directory(look, subject):
+    if blind := symptoms.sees_directory(look, subject):
         return blind
     if not subject:
         return None
@@ -483,7 +475,7 @@ def growth_text(subject: str) -> str:
 
 def _sees_all_directories(look: Look, subject: str) -> str | None:
     """The balance of disks shows where every live broker reports how much its directories hold."""
-    if blind := sees_whole_placement(look, subject):
+    if blind := symptoms.sees_whole_placement(look, subject):
         return blind
     known = {
         broker
@@ -496,13 +488,13 @@ def _sees_all_directories(look: Look, subject: str) -> str | None:
 
 DETECTORS: Mapping[Kind, Detector] = MappingProxyType({
     Kind.UNREAD: Detector(_unread, lambda _, __: None),
-    Kind.MANY_GONE: Detector(_many_gone, sees_brokers),
-    Kind.BROKER_GONE: Detector(_broker_gone, sees_brokers),
+    Kind.MANY_GONE: Detector(_many_gone, symptoms.sees_brokers),
+    Kind.BROKER_GONE: Detector(_broker_gone, symptoms.sees_brokers),
     Kind.DISK_FILLS: Detector(_disk_fills, _sees_use),
-    Kind.DIRECTORY_FAILED: Detector(_directory_failed, sees_directory),
-    Kind.PLACEMENT: Detector(_placement, sees_whole_placement),
-    Kind.NEW_BROKER: Detector(_new_broker, sees_placement),
+    Kind.DIRECTORY_FAILED: Detector(_directory_failed, symptoms.sees_directory),
+    Kind.PLACEMENT: Detector(_placement, symptoms.sees_whole_placement),
+    Kind.NEW_BROKER: Detector(_new_broker, symptoms.sees_placement),
     Kind.SLOW_BROKER: Detector(slow_broker, sees_slow),
     Kind.BAND_LEFT: Detector(_band_left, _sees_all_directories),
-    Kind.LEADERS: Detector(_leaders, sees_placement),
+    Kind.LEADERS: Detector(_leaders, symptoms.sees_placement),
 })  # fmt: skip

@@ -308,6 +308,11 @@ class Planned(OfFinding):
     rehearsal_any_time: Rehearsed | None = None
 
     @property
+    def brokers(self) -> frozenset[int]:
+        """Brokers that it is about; none where it is about the cluster."""
+        return frozenset(() if self.name.subject == CLUSTER else (self.name.broker, *self.also))
+
+    @property
     def reasons(self) -> tuple[str, ...]:
         """Sentences about the plan beside its cost."""
         return self.sentences[1:] + (() if self.last_rehearsal is None else (self.last_rehearsal.text,))

@@ -4,50 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import NamedTuple
 
 from kreassign.autopilot.detectors import DETECTORS, astray, fullest_brokers
-from kreassign.autopilot.events import CLUSTER, Gained, Name, Planned
+from kreassign.autopilot.events import CLUSTER, Gained, Planned
 from kreassign.autopilot.growth import uses_of
 from kreassign.autopilot.memory import UNBEGUN, Act
 from kreassign.autopilot.observation import last_copies
 from kreassign.autopilot.policy import Kind
 from kreassign.autopilot.symptoms import Look
-from kreassign.model import TopicPartition
 from kreassign.model.text import counted, format_amount
 
-
-class Repair(NamedTuple):
-    """A repair by its finding, its partitions, and the brokers that it is for."""
-
-    name: Name
-    moves: frozenset[TopicPartition]
-    brokers: frozenset[int]
-
-    def amount(self, look: Look) -> str:
-        """The amount that the repair changes, as it is now; empty where it could not be read."""
-        needs_sight = self.name.subject == CLUSTER or self.name.kind is Kind.DIRECTORY_FAILED
-        is_hidden = needs_sight and DETECTORS[self.name.kind].blind(look, self.name.subject) is not None
-        return "" if is_hidden or look.now.unread() else AMOUNTS[self.name.kind](look, self)
+Repair = Act | Planned
+"""A repair that is planned, or ran: its finding, its partitions, and the brokers that it is for."""
 
 
-def amount_before(look: Look, planned: Planned) -> str:
-    """The amount that a plan is to change, as it is now."""
-    of_cluster = planned.name.subject == CLUSTER
-    brokers = frozenset(() if of_cluster else (planned.name.broker, *planned.also))
-    return Repair(planned.name, frozenset(planned.moves), brokers).amount(look)
+def amount_of(look: Look, repair: Repair) -> str:
+    """The amount that a repair changes, as it is now; empty where it could not be read."""
+    kind, subject = repair.name
+    needs_sight = subject == CLUSTER or kind is Kind.DIRECTORY_FAILED
+    is_hidden = needs_sight and DETECTORS[kind].blind(look, subject) is not None
+    return "" if is_hidden or look.now.unread() else AMOUNTS[kind](look, repair)
 
 
 def gained(look: Look, act: Act | None) -> Gained | None:
     """The event that says what a repair has gained; None where it is said, or not known."""
     if act is None or act.ended_ms is None or act.result in UNBEGUN or act.gain or not act.before:
         return None
-    now = Repair(act.name, frozenset(act.moves), act.brokers).amount(look)
+    now = amount_of(look, act)
     return Gained(look.now.at_ms, act.name, f"{act.before} before, {now} now") if now else None
 
 
 def _copies(look: Look, repair: Repair) -> str:
-    moved = tuple(one for one in look.now.placed if one.topic_partition in repair.moves)
+    moves = frozenset(repair.moves)
+    moved = tuple(one for one in look.now.placed if one.topic_partition in moves)
     behind = sum(len(set(one.replicas).difference(one.isr)) for one in moved)
     alone = f", {counted(count, 'partition')} with one copy left" if (count := last_copies(moved)) else ""
     return f"{counted(behind, 'replica')} out of sync{alone}"

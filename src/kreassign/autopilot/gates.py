@@ -424,10 +424,9 @@ def together_text(case: Case) -> str | None:
     """Why a finding needs no repair of its own: that of another one covers it."""
     if case.kind not in TOGETHER:
         return None
-    name, covering = case.finding.name, set[str]()
-    for one in case.memory.open:
-        if one.name.kind is name.kind and one.proposal is not None and name.broker in one.proposal.also:
-            covering.add(one.name.subject)
+    name = case.finding.name
+    plans = {one.name.subject: one.proposal for one in case.memory.open if one.name.kind is name.kind}
+    covering = {subject for subject, plan in plans.items() if plan is not None and name.broker in plan.also}
     if not covering:
         return None
     due = list(_due(case.look, case.kind))

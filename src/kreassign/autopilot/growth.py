@@ -45,10 +45,8 @@ class Growth(NamedTuple):
         if not self.error:
             return f"full in {hours} by its growth of {rate}/h"
         early, late = (self.hours_for(room_bytes, errors) for errors in (WITHIN, -WITHIN))
-        until, off = (
-            f"to {late:.0f} h" if math.isfinite(late) else "h or later",
-            format_amount(WITHIN * self.error, "B"),
-        )
+        until = f"to {late:.0f} h" if math.isfinite(late) else "h or later"
+        off = format_amount(WITHIN * self.error, "B")
         return f"full in {hours} ({early:.0f} {until}) by its growth of {rate}/h ± {off}/h"
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import reduce
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -19,19 +20,16 @@ from kreassign.model.text import DAY_MS, HOUR_MS, format_amount, rough_span
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finding, and how far it has come.
+    """A finding, and how far it has come; fields that its events have mean the same here.
 
     `since_ms` is from when on it was there without a break; `steady_ms` from when on two plans were the same.
-    `not_before_ms` is the end of its back-off after `failures`; `silence` says who wants nothing done until when,
-    and the brokers that it is `silent_about` were down when it was given.
-    `asked` is the request for approval of the `proposal`, and `judged` its signatures; a new proposal needs a new one.
-    `gates` are those that were closed when they were written down last, while it waits for its repair. `lost_ms` is
-    from when on it is not seen, 0 while it is. `urgent_ms` is when it became urgent, None where it is not, and
-    `calm_ms` from when on no look shows that it is. `told_ms` are the times of the last 24 hours at which it was told,
-    or was not since it comes and goes; one that lasts then `is_told_late`. `begun_ms` are the times of the last 24
-    hours at which it began. `brokers` are those that it was about since, if it is told by them. Of a disk it is there
-    only `by_growth`, or urgent only `urgent_by_growth`; None where that was not written. `was_full` if its used share
-    made it urgent since it is, and `low_ms` is when that was last seen below its limits.
+    `not_before_ms` is the end of its back-off after `failures`. The brokers that it is `silent_about` were down when
+    its `silence` was given. `asked` is the request for approval of the `proposal`, and `judged` its signatures.
+    `gates` are those that were closed when they were written down last. `lost_ms` is from when on it is not seen, 0
+    while it is; `urgent_ms` when it became urgent, None where it is not, and `calm_ms` from when on no look shows that
+    it is. `told_ms` are the times of the last 24 hours at which it was told, or was not since it comes and goes, and
+    `begun_ms` those at which it began. `was_full` if its used share made it urgent since it is, and `low_ms` is when
+    that was last seen below its limits.
     """
 
     name: Name
@@ -287,10 +285,7 @@ def remember(memory: Memory, event: Event) -> Memory:
 
 def memory_of(journal: Iterable[Event]) -> Memory:
     """The memory after all events of a journal."""
-    memory = Memory()
-    for event in journal:
-        memory = remember(memory, event)
-    return memory
+    return reduce(remember, journal, Memory())
 
 
 def last_act(memory: Memory, name: Name) -> Act | None:
@@ -300,6 +295,10 @@ def last_act(memory: Memory, name: Name) -> Act | None:
 
 def _with(memory: Memory, finding: Finding) -> Memory:
     return replace(memory, findings={**memory.findings, finding.name: finding})
+
+
+def _finding_changed(memory: Memory, name: Name, **fields: Any) -> Memory:
+    return _with(memory, replace(memory.findings[name], **fields))
 
 
 def _changed(memory: Memory, **fields: Any) -> Memory:
@@ -346,14 +345,12 @@ def _set_back(value: Any, at_ms: int, last_ms: int, field_name: str = "") -> Any
 
 
 def _sight_lost(memory: Memory, event: events.SightLost) -> Memory:
-    before = memory.findings[event.name]
-    low_ms = event.at_ms if event.is_low else before.low_ms
-    return _with(memory, replace(before, lost_ms=event.at_ms, is_gone=event.is_gone, low_ms=low_ms))
+    low_ms = event.at_ms if event.is_low else memory.findings[event.name].low_ms
+    return _finding_changed(memory, event.name, lost_ms=event.at_ms, is_gone=event.is_gone, low_ms=low_ms)
 
 
 def _sight_back(memory: Memory, event: events.SightBack) -> Memory:
-    finding = replace(memory.findings[event.name], since_ms=event.since_ms, lost_ms=0, is_gone=False)
-    return _with(memory, finding)
+    return _finding_changed(memory, event.name, since_ms=event.since_ms, lost_ms=0, is_gone=False)
 
 
 def _gained(memory: Memory, event: events.Gained) -> Memory:
@@ -415,9 +412,8 @@ def _came(memory: Memory, event: events.BrokerCame) -> Memory:
     overdue = {broker: at_ms for broker, at_ms in memory.overdue.items() if broker != event.broker}
     unwitnessed = memory.unwitnessed - {event.broker}
     went_with = {broker: size for broker, size in memory.went_with.items() if broker != event.broker}
-    return replace(
-        memory, away=away, unwitnessed=unwitnessed, went_with=went_with, overdue=overdue, outages=kept
-    )  # fmt: skip
+    memory = replace(memory, away=away, overdue=overdue, outages=kept)
+    return replace(memory, unwitnessed=unwitnessed, went_with=went_with)
 
 
 def _outages_planned(memory: Memory, event: events.OutagesPlanned) -> Memory:
@@ -428,13 +424,9 @@ def _outages_planned(memory: Memory, event: events.OutagesPlanned) -> Memory:
 
 
 def _looked(memory: Memory, event: events.Looked) -> Memory:
-    at_ms = event.at_ms
-    return replace(
-        memory,
-        looked_ms=at_ms,
-        read_ms=at_ms if event.are_read else memory.read_ms,
-        moves_read_ms=at_ms if event.are_moves_read else memory.moves_read_ms,
-    )
+    read_ms = event.at_ms if event.are_read else memory.read_ms
+    moves_read_ms = event.at_ms if event.are_moves_read else memory.moves_read_ms
+    return replace(memory, looked_ms=event.at_ms, read_ms=read_ms, moves_read_ms=moves_read_ms)
 
 
 def _held(memory: Memory, event: events.ReplicasHeld) -> Memory:
@@ -531,13 +523,9 @@ def _planned(memory: Memory, event: Planned) -> Memory:
     return _with(memory, proposed)
 
 
-def _asked(memory: Memory, event: events.ApprovalAsked) -> Memory:
-    return _with(memory, replace(memory.findings[event.name], asked=event, judged=None))
-
-
 def _judged(memory: Memory, event: events.ApprovalsJudged) -> Memory:
-    finding = memory.findings[event.name]
-    return _with(memory, replace(finding, judged=event, asked=None if event.dead else finding.asked))
+    asked = None if event.dead else memory.findings[event.name].asked
+    return _finding_changed(memory, event.name, judged=event, asked=asked)
 
 
 def _not_planned(memory: Memory, event: events.NotPlanned) -> Memory:
@@ -645,9 +633,9 @@ TAKEN_IN: Mapping[type[Event], Callable[[Memory, Any], Memory]] = MappingProxyTy
     events.FindingMoved: _moved,
     Planned: _planned,
     events.NotPlanned: _not_planned,
-    events.ApprovalAsked: _asked,
+    events.ApprovalAsked: lambda memory, event: _finding_changed(memory, event.name, asked=event, judged=None),
     events.ApprovalsJudged: _judged,
-    events.GatesJudged: lambda memory, event: _with(memory, replace(memory.findings[event.name], gates=event)),
+    events.GatesJudged: lambda memory, event: _finding_changed(memory, event.name, gates=event),
     events.RunBegan: _began,
     events.EndAsked: lambda memory, event: _changed(memory, end_asked_ms=event.at_ms),
     events.HoldAsked: lambda memory, event: _changed(memory, held=event.by),

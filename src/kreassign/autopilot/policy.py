@@ -127,9 +127,8 @@ def _text(value: Any) -> str:
 
 
 def _clock(value: Any) -> str:
-    if isinstance(value, str) and re.fullmatch(r"(?:(?:[01]\d|2[0-3]):[0-5]\d)?", value):
-        return value
-    return str(_refuse())
+    text = _text(value)
+    return text if re.fullmatch(r"(?:(?:[01]\d|2[0-3]):[0-5]\d)?", text) else _refuse()
 
 
 def _command(value: Any) -> tuple[str, ...]:
@@ -192,10 +191,16 @@ HOW_FAR = MappingProxyType({"form": LEVEL, "meaning": "How far to go with it", "
 
 
 @dataclass(frozen=True, slots=True)
-class BrokerGone:
-    """A broker that is down, or not registered any more, and has replicas."""
+class Repaired:
+    """A kind of finding that has a repair."""
 
     level: Level = field(default=Level.TELL, metadata=HOW_FAR)
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerGone(Repaired):
+    """A broker that is down, or not registered any more, and has replicas."""
+
     tell_after: float = _line(DURATION, "2m", "Told when it is down for so long")
     propose_after: float = _line(DURATION, "30m", "Proposed then, or earlier where waiting costs more than copying")
     act_after: float = _line(DURATION, "60m", "Repaired by itself never earlier")
@@ -221,10 +226,9 @@ class ManyGone:
 
 
 @dataclass(frozen=True, slots=True)
-class DiskFills:
+class DiskFills(Repaired):
     """A log directory that is full soon."""
 
-    level: Level = field(default=Level.TELL, metadata=HOW_FAR)
     tell_share: float = _line(SHARE, 0.80, "Told at this used share")
     tell_within: float = _line(DURATION, "72h", "Told when it is full within this time by its growth")
     propose_share: float = _line(SHARE, 0.85, "Proposed at this used share")
@@ -234,44 +238,39 @@ class DiskFills:
 
 
 @dataclass(frozen=True, slots=True)
-class DirectoryFailed:
+class DirectoryFailed(Repaired):
     """A log directory that is offline on a live broker."""
 
-    level: Level = field(default=Level.TELL, metadata=HOW_FAR)
     act_after: float = _line(DURATION, "0s", "Repaired by itself when it failed for so long")
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(Repaired):
     """Partitions with fewer replicas than their topic, or more in one rack than needed."""
 
-    level: Level = field(default=Level.TELL, metadata=HOW_FAR)
     propose_after: float = _line(DURATION, "60m", "Proposed when it lasts so long, with no broker and no rack down")
 
 
 @dataclass(frozen=True, slots=True)
-class NewBroker:
+class NewBroker(Repaired):
     """A live broker that has no replicas."""
 
-    level: Level = field(default=Level.TELL, metadata=HOW_FAR)
     propose_after: float = _line(DURATION, "30m", "Proposed when it is live and empty for so long")
 
 
 @dataclass(frozen=True, slots=True)
-class BandLeft:
+class BandLeft(Repaired):
     """A broker that has much more than the mean of what brokers hold."""
 
-    level: Level = field(default=Level.TELL, metadata=HOW_FAR)
     find_at: float = _line(FACTOR, 1.25, "Found at this multiple of the mean, now and in 24 hours by what disks grow")
     lasting: float = _line(DURATION, "6h", "Proposed when it lasts so long without a break")
     ignore_below: float = _line(SHARE, 0.30, "Ignored where no broker uses more than this share of its capacity")
 
 
 @dataclass(frozen=True, slots=True)
-class SlowBroker:
+class SlowBroker(Repaired):
     """A broker that is out of sync with most of its leaders, or whose writes take long by a metric."""
 
-    level: Level = field(default=Level.TELL, metadata=HOW_FAR)
     lagging_share: float = _line(SHARE, 0.5, "Found when so much of its following replicas is out of sync")
     metric: str = _line(
         TEXT,
@@ -289,10 +288,9 @@ class SlowBroker:
 
 
 @dataclass(frozen=True, slots=True)
-class Leaders:
+class Leaders(Repaired):
     """Partitions that their preferred replica does not lead, though it is in sync."""
 
-    level: Level = field(default=Level.TELL, metadata=HOW_FAR)
     propose_after: float = _line(DURATION, "30m", "Proposed when it lasts so long")
     step: int = _line(COUNT, 100, "Leaders that change in one step")
 

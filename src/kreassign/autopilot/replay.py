@@ -56,36 +56,29 @@ class Play:
 
     def __init__(self, policy: Policy, end: str) -> None:
         self._policy, self._end = policy, end
-        self._memory = Memory()
+        self.memory = Memory()
         self._acts: list[WouldAct] = []
         self._closed: dict[Name, Mapping[str, str]] = {}
 
-    @property
-    def memory(self) -> Memory:
-        """All that the played autopilot remembers."""
-        return self._memory
-
     def note(self, event: Event) -> None:
         """Take in an event."""
-        self._memory = remember(self._memory, event)
+        self.memory = remember(self.memory, event)
 
     def look(
         self, now: Observation, plan: Callable[[Name], Event], shown: Mapping[Name, Symptom] | None = None
     ) -> None:
         """Decide on a look; `plan` makes the event of a plan, or of its failure."""
-        act, at_ms = self._memory.running, now.at_ms
+        act, at_ms = self.memory.running, now.at_ms
         if act is not None and at_ms - act.begun_ms >= act.copied_bytes / self._policy.runs.throttle * 1000:
             self.note(events.RunEnded(at_ms, act.name, Result.DONE, act.copied_bytes))
-        decision = tick(self._memory, now, self._policy, shown)
-        self._memory = decision.memory
+        decision = tick(self.memory, now, self._policy, shown)
+        self.memory = decision.memory
         match decision.order:
             case PlanRepair(name):
                 self._propose(plan(name))
             case RunRepair(name, _, at_any_time):
                 self._begin(name, at_ms, at_any_time=at_any_time)
-            case _:
-                pass  # runs end by their length
-        self._judge(Look(now, self._memory, self._policy), shown)
+        self._judge(Look(now, self.memory, self._policy), shown)
 
     def _propose(self, planned: Event) -> None:
         """Take in a plan, its rehearsal as good, and its request for approval: else it is planned at each look."""
@@ -94,11 +87,11 @@ class Play:
             return
         good, name = Rehearsed(planned.at_ms, ""), planned.name
         self.note(replace(planned, rehearsal=good, rehearsal_any_time=good))
-        if level_of(name, self._policy) is Level.ASK and self._memory.findings[name].asked is None:
+        if level_of(name, self._policy) is Level.ASK and self.memory.findings[name].asked is None:
             self.note(events.ApprovalAsked(planned.at_ms, name, "replayed"))
 
     def _begin(self, name: Name, at_ms: int, *, at_any_time: bool) -> None:
-        planned = self._memory.findings[name].proposal
+        planned = self.memory.findings[name].proposal
         assert planned is not None, "only what is proposed runs"
         size, also = planned.copied_bytes, planned.also
         self.note(events.RunBegan(at_ms, name, "replayed", size, planned.moves, at_any_time, also=also))
@@ -107,7 +100,7 @@ class Play:
 
     def _judge(self, look: Look, shown: Mapping[Name, Symptom] | None) -> None:
         """Remember which gates keep a proposal, as long as it was never repaired."""
-        waiting = [one for one in self._memory.open if one.state is State.PROPOSED]
+        waiting = [one for one in self.memory.open if one.state is State.PROPOSED]
         if shown is None:
             shown = symptoms(look) if waiting else {}
         for finding in (one for one in waiting if one.name in shown):
@@ -158,13 +151,10 @@ def _symptom(finding: Finding, world: Memory, policy: Policy, played: Finding | 
 
 def _share(finding: Finding, world: Memory) -> float:
     """Used share of a directory as it was measured last; 1 where it never was."""
+    about = finding.name.broker, finding.name.path
     measured = world.disks[-1].disks if world.disks else ()
-    shares = (
-        one.used_bytes / one.total_bytes
-        for one in measured
-        if f"broker {one.broker}:{one.path}" == finding.name.subject
-    )
-    return next(shares, 1.0)
+    own = (one for one in measured if (one.broker, one.path) == about)
+    return next((one.used_bytes / one.total_bytes for one in own), 1.0)
 
 
 def _costs(journal: Iterable[Event]) -> Mapping[Name, list[Planned]]:

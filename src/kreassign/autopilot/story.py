@@ -57,9 +57,6 @@ class Curve(NamedTuple):
     points: tuple[Point, ...]
 
 
-NO_CURVE = Curve("", ())
-
-
 def curve(journal: Iterable[Event], name: Name) -> Curve:
     """The evidence of a finding about a directory, or about the balance of brokers; no points for other findings."""
     measured = [one for one in journal if isinstance(one, events.DisksMeasured)]
@@ -67,7 +64,7 @@ def curve(journal: Iterable[Event], name: Name) -> Curve:
         own = _points(measured, lambda one: (one.broker, one.path) == (name.broker, name.path))
         return Curve("the directory", tuple(own))
     if name.kind is not Kind.BAND_LEFT or not measured:
-        return NO_CURVE
+        return Curve("", ())
     brokers = {one.broker for one in measured[-1].disks}
     fullest = max(sorted(brokers), key=lambda broker: _share(measured[-1], lambda one: one.broker == broker) or 0.0)
     return Curve(f"broker {fullest}, the fullest", tuple(_points(measured, lambda one: one.broker == fullest)))

@@ -106,7 +106,6 @@ def propose(plan: Path, key: Path, operator: Operator, now_ms: int) -> ApprovalR
     )
     path = request_path(plan)
     signature = signed(format_request(request).encode(), key, Purpose.PROPOSE)
-    withdraw(path)
     write_request(path, request)
     replace_file(path.with_name(f"{path.name}{PROPOSAL_SUFFIX}"), signature)
     return request
@@ -126,7 +125,8 @@ def changes_of(plan: Plan, before: Replicas, topic_ids: Mapping[str, str | None]
 
 
 def write_request(path: Path, request: ApprovalRequest) -> None:
-    """Write a request for people to sign."""
+    """Write a request for people to sign; an earlier one, with its signatures, is over."""
+    withdraw(path)
     replace_file(path, format_request(request).encode())
 
 

@@ -109,8 +109,6 @@ class Autopilot:
                 self._runs.settle(order)
             case EndRun():
                 self._runs.settle(order)
-            case _:
-                pass  # what is left holds
 
 
 def watch_or_stand_by(begin: Callable[[], AbstractContextManager[Autopilot]], warn: Warn, clock: Clock) -> None:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from kreassign import errors
 from kreassign.admin import AdminClient
 from kreassign.autopilot.core import Order, tick
 from kreassign.autopilot.events import Ended, Event, FindingMoved, Looked, Name, NotPlanned, RunBegan, State, WentOn
@@ -21,15 +22,6 @@ from kreassign.autopilot.messages import about
 from kreassign.autopilot.observation import Observation
 from kreassign.autopilot.policy import Kind, Level, Policy
 from kreassign.clock import SYSTEM_CLOCK, Clock
-from kreassign.errors import (
-    ClusterBusy,
-    InputError,
-    JournalLocked,
-    JournalTaken,
-    KreassignError,
-    MirrorUnavailable,
-    StandsBy,
-)
 from kreassign.executor.history.run_history import explained_settings
 from kreassign.executor.journal import journal_path
 from kreassign.executor.lease import LeasePolicy
@@ -85,9 +77,9 @@ class Decisions:
                 lease.take(path.parent, takes_over=not vigil.lost_s)
             keeper = Keeper(client, context, self.cluster_id, clock, vigil, is_dry, lease.is_held)
             self.journal, events = keeper.resume()
-        except ClusterBusy as error:  # A process here that was suspended lost its lease, and holds the journal.
+        except errors.ClusterBusy as error:  # A process here that was suspended lost its lease, and holds the journal.
             lease.release()
-            raise StandsBy(str(error)) from None
+            raise errors.StandsBy(str(error)) from None
         except BaseException:
             lease.release()
             raise
@@ -175,7 +167,7 @@ class Decisions:
             return
         try:
             self.policy, self._odd_policy = self._reread(), ""
-        except (InputError, OSError) as error:
+        except (errors.InputError, OSError) as error:
             if str(error) != self._odd_policy:
                 self._odd_policy = str(error)
                 self.context.warn(f"the policy that was read before holds: {error}")
@@ -185,7 +177,7 @@ class Decisions:
         for request in self.journal.requests_after(self.memory.last_request):
             self.note(request)
 
-    def _wait(self, lock: JournalLocked | None) -> None:
+    def _wait(self, lock: errors.JournalLocked | None) -> None:
         """Wait for a journal that others have locked, but let no run wait for that."""
         if lock is not None and self.is_beside_run:
             raise lock
@@ -197,7 +189,7 @@ class Decisions:
             self._refusals.pop(event.name, None)
         try:
             self.journal.append(event)
-        except MirrorUnavailable:
+        except errors.MirrorUnavailable:
             # It is written here: the next look goes on from it, once the second place has it, too.
             self.memory = remember(self.memory, event)
             raise
@@ -205,9 +197,9 @@ class Decisions:
 
     def close(self, error: BaseException | None) -> None:
         """Close the journal, with its end unless another process has it, and release the lease."""
-        if self.memory.kept_in is not None and not isinstance(error, JournalTaken):
+        if self.memory.kept_in is not None and not isinstance(error, errors.JournalTaken):
             self.is_beside_run = True  # nothing depends on this event: it is waited for by nobody
-            with suppress(KreassignError):
+            with suppress(errors.KreassignError):
                 self.note(Ended(self.clock.now_ms()))
         self.journal.close()
         self.lease.release()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import get_args
@@ -98,11 +99,6 @@ Watcher = Callable[[], LeaseHolder | None]
 """Reads who has the lease of autopilots; None where nobody has it, or that is not known."""
 
 
-def nobody() -> LeaseHolder | None:
-    """No process of another host is known."""
-    return None
-
-
 def decided(state_dir: Path, cluster_id: str, *, is_dry: bool = False) -> tuple[events.Event, ...]:
     """All decisions about a cluster, oldest first. Raises InputError without any, JournalDamaged."""
     return read_events(_journal(state_dir, cluster_id, is_dry=is_dry), DECISIONS)
@@ -125,24 +121,20 @@ class Requests:
     state_dir: Path
     cluster_id: str
     clock: Clock = SYSTEM_CLOCK
-    watcher: Watcher = nobody
+    watcher: Watcher = lambda: None
     is_dry: bool = False
 
     def off(self, for_s: float, by: str, why: str) -> None:
         """Let the autopilot act on nothing for a while; it holds a repair that runs."""
-        at_ms = self.clock.now_ms()
-        until_ms = at_ms + round(for_s * 1000)
-        self._post(lambda number: events.TurnedOff(at_ms, number, until_ms, by, why))
+        self._post(lambda at_ms, number: events.TurnedOff(at_ms, number, at_ms + round(for_s * 1000), by, why))
 
     def on(self, by: str) -> None:
         """Let the autopilot act again."""
-        self._post(lambda number: events.TurnedOn(self.clock.now_ms(), number, by))
+        self._post(lambda at_ms, number: events.TurnedOn(at_ms, number, by))
 
     def silence(self, name: events.Name, for_s: float, by: str, why: str) -> None:
         """Let the autopilot do nothing about a finding for a while."""
-        at_ms = self.clock.now_ms()
-        until_ms = at_ms + round(for_s * 1000)
-        self._post(lambda number: events.Silenced(at_ms, number, *name, until_ms, by, why))
+        self._post(lambda at_ms, number: events.Silenced(at_ms, number, *name, at_ms + round(for_s * 1000), by, why))
 
     def approve(self, name: events.Name, key: Path, user: str) -> ApprovalRequest:
         """Sign the proposal of a finding, and return what was signed. Raises InputError if none is asked for."""
@@ -155,8 +147,8 @@ class Requests:
         approve_request(path, key, user)
         return request_of(path)
 
-    def _post(self, make: Callable[[int], events.Request]) -> None:
-        post_request(self._heard_here(), make, DECISIONS)
+    def _post(self, make: Callable[[int, int], events.Request]) -> None:
+        post_request(self._heard_here(), partial(make, self.clock.now_ms()), DECISIONS)
 
     def _heard_here(self) -> Path:
         """Path of the journal. Raises InputError if another host looks after it, and hears nothing asked here."""

@@ -13,17 +13,7 @@ from kreassign.autopilot.core import symptoms, tick
 from kreassign.autopilot.events import Name, State
 from kreassign.autopilot.gates import WEEK_MS, Case, closed_gates, gates_of, spent_bytes, stopped
 from kreassign.autopilot.memory import Act, Memory
-from kreassign.autopilot.observation import (
-    NO_RUN,
-    Absent,
-    Asked,
-    Known,
-    Observation,
-    Perhaps,
-    RunSeen,
-    Unknown,
-    WriteTime,
-)
+from kreassign.autopilot.observation import Absent, Asked, Known, Observation, Perhaps, RunSeen, Unknown, WriteTime
 from kreassign.autopilot.policy import Policy, parse_policy
 from kreassign.autopilot.symptoms import Look
 from kreassign.clock import SYSTEM_CLOCK, Clock
@@ -97,7 +87,7 @@ def observe(
         {name: error_text(error) for name, error in topics.value.failed.items()} if isinstance(topics, Known) else {},
         balancers=balancers(distribution, names),
         sure_balancer=sure_balancer(distribution),
-        run=NO_RUN
+        run=RunSeen()
         if ours is None
         else RunSeen(ours.control.held_by, ours.control.wind_down is not None, is_at_rest=ours.phase is Phase.PAUSED),
     )

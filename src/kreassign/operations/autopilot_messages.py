@@ -30,9 +30,8 @@ def notice_of(message: Message, cluster_id: str, at_ms: int) -> Notice:
     kind = DIGEST if name is None else name.kind.value
     severity = "info" if name is None else SEVERITIES.get(name.kind, "warning")
     key = DIGEST if name is None else str(name)
-    return printable_notice(
-        Notice(cluster_id, key, kind, severity, at_ms, message.what, message.why, message.commands, message.is_over)
-    )
+    texts = message.what, message.why, message.commands, message.is_over
+    return printable_notice(Notice(cluster_id, key, kind, severity, at_ms, *texts))
 
 
 def receivers(policy: Messages) -> dict[str, Webhook]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
+from kreassign import errors
 from kreassign.admin import AdminClient
 from kreassign.autopilot.detectors import DETECTORS, astray, flapping, price_of, relief_bytes
 from kreassign.autopilot.events import Name, PlanLoads, Planned
@@ -21,15 +22,6 @@ from kreassign.autopilot.policy import Kind, Policy
 from kreassign.autopilot.slow_brokers import slow_brokers
 from kreassign.autopilot.symptoms import Look
 from kreassign.clock import Clock
-from kreassign.errors import (
-    ClusterError,
-    IllegalPlan,
-    Infeasible,
-    InputError,
-    KreassignError,
-    requires,
-    unforeseen_named,
-)
 from kreassign.executor.journal.folder import make_folder
 from kreassign.executor.scheduling.windows import REACHED, longest_s
 from kreassign.model import TopicPartition
@@ -151,7 +143,7 @@ def plan_by(inputs: Inputs, name: Name, look: Look, alive: Callable[[], None] = 
     now, policy = look.now, look.policy
 
     def made(task: plan_tasks.Task) -> Outcome:
-        with unforeseen_named():
+        with errors.unforeseen_named():
             return make_plan(inputs, task, PlanRequest(rate_bytes_per_s=policy.runs.throttle), lambda _: alive())
 
     def planned_with(also: Also) -> tuple[Outcome, plan_tasks.Task]:
@@ -163,7 +155,7 @@ def plan_by(inputs: Inputs, name: Name, look: Look, alive: Callable[[], None] = 
     also = together(look, name)
     joint: tuple[Outcome, plan_tasks.Task] | None = None
     if also:
-        with suppress(InputError, Infeasible, IllegalPlan):
+        with suppress(errors.InputError, errors.Infeasible):
             joint = planned_with(also)
         if joint is None or overspent(look, joint[0].evaluation.moved_bytes):
             also, joint = (), None
@@ -175,7 +167,7 @@ def plan_by(inputs: Inputs, name: Name, look: Look, alive: Callable[[], None] = 
         left = (*left, f"{some_of(sorted(long), SHOWN)}: no window is long enough for a copy at this throttle")
     if not outcome.plan.replicas:
         reasons = "; ".join((*left, *outcome.facts.remaining)) or "no plan moves anything"
-        raise InputError(f"there is nothing to move: {reasons}")
+        raise errors.InputError(f"there is nothing to move: {reasons}")
     planned = planned_of(name, now.at_ms, outcome, (*_price_text(name, look, also), *left), also)
     return Repairs(_within_budget(planned, look), PlanFile(outcome.plan, outcome.facts.expected, outcome.facts))
 
@@ -211,7 +203,7 @@ FILLED = 0.5
 def _first(tasks: Sequence[plan_tasks.Task], made: Callable[[plan_tasks.Task], Outcome], least_bytes: float) -> Outcome:
     """Plan the first task that moves anything, and so many bytes; the last one's plan or error where none does."""
     for task in tasks[:-1]:
-        with suppress(Infeasible, IllegalPlan):
+        with suppress(errors.Infeasible, errors.IllegalPlan):
             found = made(task)
             if found.plan.replicas and found.evaluation.moved_bytes >= least_bytes:
                 return found
@@ -236,9 +228,9 @@ def _inputs(
     if policy.loads.tables and kind not in UNMEASURED:
         try:
             inputs, loads = _of_tables(client, policy.loads.tables, chosen)
-        except ClusterError:
+        except errors.ClusterError:
             raise
-        except (KreassignError, OSError) as error:
+        except (errors.KreassignError, OSError) as error:
             loads = PlanLoads(None, 1.0, str(error))
         else:
             if stale_text(loads, policy, now.at_ms) is None:
@@ -248,7 +240,7 @@ def _inputs(
 
 
 def _of_tables(client: AdminClient, data: str, chosen: PlanPolicy) -> tuple[Inputs, PlanLoads]:
-    with requires("loads of tables", "pyarrow", "tables"):
+    with errors.requires("loads of tables", "pyarrow", "tables"):
         from kreassign.operations.table_inputs import inputs_of_present
 
     inputs = inputs_of_present(client, data, chosen, warn=tell_nobody)

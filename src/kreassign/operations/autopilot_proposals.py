@@ -18,7 +18,7 @@ from kreassign.autopilot.policy import Level
 from kreassign.autopilot.rehearsals import counts_still, dated, may_rehearse, runs_at_any_time
 from kreassign.autopilot.symptoms import Look
 from kreassign.clock import Clock
-from kreassign.errors import ClusterError, IllegalPlan, Infeasible, InputError, KreassignError, unforeseen_named
+from kreassign.errors import ClusterError, Infeasible, InputError, KreassignError, unforeseen_named
 from kreassign.executor.journal.folder import make_folder
 from kreassign.executor.scheduling.windows import open_interval
 from kreassign.model.approvals import ApprovalRequest, ApprovalRule, Changes, ListChange, PlanNow
@@ -29,15 +29,7 @@ from kreassign.model.plan import Plan
 from kreassign.model.run import MoveHistory, Phase
 from kreassign.model.text import counted, rough_span, some_of
 from kreassign.model.throttle import ThrottleRates
-from kreassign.operations.approvals import (
-    SignedApprovals,
-    approved_plan,
-    changes_of,
-    judgement,
-    request_of,
-    withdraw,
-    write_request,
-)
+from kreassign.operations import approvals
 from kreassign.operations.autopilot_decisions import Alive, Decisions
 from kreassign.operations.autopilot_journal import approval_path, proposal_path
 from kreassign.operations.autopilot_plans import SHOWN, Repairs, avoided, kept, plan_repair
@@ -80,7 +72,7 @@ class Proposals:
                 name, f"its plan could not be written to {path.parent}: {error.strerror}", is_passing=True
             )
             return None
-        except (InputError, Infeasible, IllegalPlan) as error:
+        except (InputError, Infeasible) as error:
             self._decisions.fail(name, f"no plan repairs it: {error_text(error)}")
             return None
         self._decisions.keep_files(name)
@@ -129,23 +121,22 @@ class Proposals:
     # Approvals: the request is a file, and so are the signatures beside it.
 
     def _ask(self, repairs: Repairs, now: Observation) -> None:
-        planned, approvals = repairs.planned, self._decisions.policy.approvals
+        planned, rule = repairs.planned, self._decisions.policy.approvals
         request = ApprovalRequest(
             self._decisions.context.operator.name,
             self._decisions.cluster_id,
             self._clock.now_ms(),
-            self._clock.now_ms() + round(approvals.expire_after * 1000),
+            self._clock.now_ms() + round(rule.expire_after * 1000),
             tuple(sorted(now.live)),
             (str(planned.name), planned.sentences[0], *planned.reasons),
             _changes(repairs, now),
         )
         path = approval_path(self._decisions.journal.path, planned.name)
         make_folder(path.parent)
-        withdraw(path)
-        write_request(path, request)
+        approvals.write_request(path, request)
         self._decisions.keep_files(planned.name)
         self._decisions.note(ApprovalAsked(request.at_ms, planned.name, request.request_id))
-        what = f"{planned.sentences[0]}; {counted(approvals.least, 'approval')} wanted"
+        what = f"{planned.sentences[0]}; {counted(rule.least, 'approval')} wanted"
         sign = f"kreassign autopilot approve {planned.name.kind} '{planned.name.subject}' --key FILE"
         self._decisions.tell(about(planned.name, what, "; ".join(planned.reasons), (sign, "kreassign autopilot why")))
 
@@ -168,22 +159,22 @@ class Proposals:
     def _judged(self, name: Name, now: Observation) -> ApprovalsJudged:
         wanted, asked = self._wanted(name), self._decisions.memory.findings[name].asked
         try:
-            request = request_of(wanted.request)
+            request = approvals.request_of(wanted.request)
             if asked is not None and request.request_id != asked.request_id:
                 return ApprovalsJudged(now.at_ms, name, (), "the request that is there is not the one that was asked")
             lists = {one.topic_partition: one.replicas for one in now.placed}
             changes = {one: each._replace(before=lists.get(one, ())) for one, each in request.changes.items()}
-            found = judgement(wanted, PlanNow(now.at_ms, self._decisions.cluster_id, changes, now.live))
+            found = approvals.judgement(wanted, PlanNow(now.at_ms, self._decisions.cluster_id, changes, now.live))
         except (InputError, OSError) as error:
             return ApprovalsJudged(now.at_ms, name, (), lacking=f"approvals could not be read: {error_text(error)}")
         return ApprovalsJudged(now.at_ms, name, found.approved_by, found.dead, found.lacking)
 
-    def _wanted(self, name: Name) -> SignedApprovals:
-        approvals = self._decisions.policy.approvals
-        proposers = (self._decisions.context.operator.name, *((approvals.proposer,) if approvals.proposer else ()))
-        rule = ApprovalRule(approvals.least, approvals.expire_after)
+    def _wanted(self, name: Name) -> approvals.SignedApprovals:
+        wanted = self._decisions.policy.approvals
+        proposers = (self._decisions.context.operator.name, *((wanted.proposer,) if wanted.proposer else ()))
+        rule = ApprovalRule(wanted.least, wanted.expire_after)
         path = approval_path(self._decisions.journal.path, name)
-        return SignedApprovals(path, Path(approvals.allowed_signers), rule, proposers)
+        return approvals.SignedApprovals(path, Path(wanted.allowed_signers), rule, proposers)
 
     def request(self, name: Name, plan: PlanFile, avoid: tuple[int, ...], *, at_any_time: bool) -> RunRequest:
         """The run of a repair: where people approved a plan, just that one, and by their approval."""
@@ -191,14 +182,15 @@ class Proposals:
         if self._decisions.policy.level(name.kind) is not Level.ASK:
             return run
         wanted = self._wanted(name)
-        return replace(run, plan=approved_plan(request_of(wanted.request)), replan=False, approvals=wanted)
+        plan = approvals.approved_plan(approvals.request_of(wanted.request))
+        return replace(run, plan=plan, replan=False, approvals=wanted)
 
 
 def _changes(repairs: Repairs, now: Observation) -> Changes:
     lists = {one.topic_partition: one.replicas for one in now.placed}
     if repairs.plan is None:
         return {one: ListChange(lists[one], lists[one]) for one in repairs.planned.moves}
-    return changes_of(repairs.plan.plan, lists, repairs.plan.origin.topic_ids)
+    return approvals.changes_of(repairs.plan.plan, lists, repairs.plan.origin.topic_ids)
 
 
 # Rehearse it on a twin of the cluster: what does not end well there, or cannot be tried, does not begin.

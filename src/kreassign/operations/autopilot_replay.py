@@ -19,7 +19,7 @@ from kreassign.autopilot.observation import Absent, Asked, Known, Observation, U
 from kreassign.autopilot.policy import Kind, Policy
 from kreassign.autopilot.replay import Play, Replayed
 from kreassign.autopilot.symptoms import Look
-from kreassign.errors import IllegalPlan, Infeasible, InputError
+from kreassign.errors import Infeasible, InputError
 from kreassign.executor.maintenance.record import Entered
 from kreassign.model import LogDir, LogDirReplica, Partition, TopicPartition
 from kreassign.model.authorization import error_text
@@ -73,10 +73,9 @@ def _planned(play: Play, policy: Policy, snapshot: ClusterSnapshot, now: Observa
         return election(name, look).planned
     closed = tuple(sorted(now.live.intersection(avoided(look.memory, name, now))))
     try:
-        return plan_by(
-            inputs_of_snapshot(snapshot, PlanPolicy(excluded_brokers=closed), "replayed"), name, look
-        ).planned
-    except (InputError, Infeasible, IllegalPlan) as error:
+        inputs = inputs_of_snapshot(snapshot, PlanPolicy(excluded_brokers=closed), "replayed")
+        return plan_by(inputs, name, look).planned
+    except (InputError, Infeasible) as error:
         return NotPlanned(now.at_ms, name, f"no plan repairs it: {error_text(error)}")
 
 
@@ -115,11 +114,7 @@ def observed(snapshot: ClusterSnapshot) -> Observation:
         for broker, path, size_bytes in zip(one.replicas, one.log_dirs, one.sizes_bytes, strict=True):
             if path is not None and size_bytes is not None:
                 copies[broker, path].append(LogDirReplica(name, size_bytes, 0, is_future=False))
-    entered = {
-        one.broker.id: Entered(snapshot.taken_ms, "people", is_cordoned=False)
-        for one in snapshot.brokers
-        if one.in_maintenance
-    }
+    entered = Entered(snapshot.taken_ms, "people", is_cordoned=False)
     return Observation(
         snapshot.taken_ms,
         snapshot.cluster_id,
@@ -128,7 +123,7 @@ def observed(snapshot: ClusterSnapshot) -> Observation:
         {one.broker.id: _directories(one, copies) for one in snapshot.brokers if not one.broker.is_fenced},
         Known(frozenset(name for name, one in snapshot.partitions if one.is_moving)),
         Known(()),
-        Known(entered),
+        Known({one.broker.id: entered for one in snapshot.brokers if one.in_maintenance}),
         Absent(),
         Absent(),
     )

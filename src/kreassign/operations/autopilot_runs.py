@@ -8,34 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from kreassign import errors
 from kreassign.autopilot.core import EndRun, HoldRun, Order, PauseRun, ReleaseRun, RunRepair, SettleRun, tick
 from kreassign.autopilot.events import EndAsked, Name, Planned, Result, RunBegan, RunEnded
-from kreassign.autopilot.gains import amount_before
+from kreassign.autopilot.gains import amount_of
 from kreassign.autopilot.gates import hours_of
 from kreassign.autopilot.messages import about
 from kreassign.autopilot.observation import US, Absent, Known, Observation
 from kreassign.autopilot.symptoms import Look
-from kreassign.errors import (
-    ClusterBusy,
-    ClusterError,
-    ExecutionError,
-    IllegalPlan,
-    InputError,
-    JournalLocked,
-    JournalUnreadable,
-    KreassignError,
-    PlanIsMet,
-)
+from kreassign.executor import events
 from kreassign.executor.cluster.port import confirmed_writes
-from kreassign.executor.events import (
-    CancelRequested,
-    HoldRequested,
-    PaceRequested,
-    ReleaseRequested,
-    Request,
-    RunStarted,
-    ThrottleRequested,
-)
 from kreassign.executor.history.run_history import history, read_view
 from kreassign.executor.journal import ASIDE, first_event, post_request, read_events
 from kreassign.executor.progress import ProgressMeter
@@ -58,7 +40,7 @@ from kreassign.operations.whole_runs import resume_whole, start_whole
 ELECTION = "election"
 """Stands for a run where only leaders are elected."""
 
-NewRequest = Callable[[int], Request]
+NewRequest = Callable[[int], events.Request]
 """Makes a request to a run with the number that it gets."""
 
 HELD_LONG_S = 900.0
@@ -108,7 +90,7 @@ class RepairRuns:
             avoid = avoided(self._decisions.memory, name, now)
             request = self._proposals.request(name, repairs.plan, avoid, at_any_time=at_any_time)
             started = prepare_run(self._client, request, self._context, self._clock)
-        except (InputError, IllegalPlan, PlanIsMet, ClusterError, ExecutionError) as error:
+        except (errors.InputError, errors.ClusterError, errors.ExecutionError) as error:
             if self._decisions.memory.running is None:
                 self._decisions.fail(name, f"its run cannot begin: {error_text(error)}", is_passing=_is_passing(error))
             else:
@@ -127,7 +109,7 @@ class RepairRuns:
 
     def _begin(self, planned: Planned, run_id: str, now: Observation, *, at_any_time: bool = False) -> None:
         at_ms = self._clock.now_ms()
-        before = amount_before(Look(now, self._decisions.memory, self._decisions.policy), planned)
+        before = amount_of(Look(now, self._decisions.memory, self._decisions.policy), planned)
         self._decisions.runs.add(run_id)
         self._unsettled.add(run_id)
         self._decisions.note(
@@ -140,10 +122,10 @@ class RepairRuns:
         follow = () if run_id in {ELECTION, "dry-run"} else (f"kreassign watch {run_id}", f"kreassign cancel {run_id}")
         self._decisions.tell(about(planned.name, f"it {what}", planned.sentences[0], follow))
 
-    def _execute(self, name: Name, started: RunStarted, plan: PlanFile) -> None:
+    def _execute(self, name: Name, started: events.RunStarted, plan: PlanFile) -> None:
         try:
             ended = start_whole(self._client, started, self._watched, plan.facts, clock=self._clock).run
-        except (InputError, ClusterError, ExecutionError) as error:
+        except (errors.InputError, errors.ClusterError, errors.ExecutionError) as error:
             if self._decisions.journal_of(started.run_id).exists():
                 self._tell_left(name, started.run_id, error)  # The next look goes on with it.
             else:
@@ -158,7 +140,7 @@ class RepairRuns:
             client = confirmed_writes(self._client, confirm)
             self._begin(planned, ELECTION, now)
             size = self._decisions.policy.leaders.step
-            failed: dict[TopicPartition, ClusterError] = {}
+            failed: dict[TopicPartition, errors.ClusterError] = {}
             for start in range(0, len(planned.moves), size):
                 if start and self._stops_election(planned.name):
                     after = f"{Result.STOPPED} after {counted(start, 'leader')}"
@@ -192,8 +174,8 @@ class RepairRuns:
             is_at_rest = f"its run {run.run_id} is {run.state}"
             self._decisions.tell(about(name, is_at_rest, "it goes on by itself when it may"))
             return
-        events = read_events(self._decisions.journal_of(run.run_id))
-        people = [one.by for one in events if isinstance(one, CancelRequested) and one.by != US]
+        noted = read_events(self._decisions.journal_of(run.run_id))
+        people = [one.by for one in noted if isinstance(one, events.CancelRequested) and one.by != US]
         if 2 * sum(one.is_changed_by_others for one in run.moves) > len(run.moves):
             people.append("someone else, by Kafka's own means,")
         moved = tuple(one.topic_partition for one in run.moves if one.submitted_ms is not None)
@@ -212,7 +194,7 @@ class RepairRuns:
         what = f"its run {act.run_id} is {ended.text}; {self._decisions.memory.acts[-1].account}"
         self._decisions.tell(about(name, what, f"{ended.by} ended it" if ended.by else cost))
 
-    def _tell_left(self, name: Name, run_id: str, error: KreassignError) -> None:
+    def _tell_left(self, name: Name, run_id: str, error: errors.KreassignError) -> None:
         if str(error) != self._told_problem:
             self._told_problem = str(error)
             self._decisions.tell(about(name, f"its run {run_id} cannot go on", self._told_problem))
@@ -232,9 +214,9 @@ class RepairRuns:
         try:
             self._steer(run)
             self._is_broken = False
-        except JournalLocked:
+        except errors.JournalLocked:
             self._is_broken = False  # The next look makes up for it.
-        except (ClusterError, InputError, ExecutionError, OSError) as error:
+        except (errors.ClusterError, errors.InputError, errors.ExecutionError, OSError) as error:
             self._is_broken = False
             self._context.warn(f"a look beside run {run.run_id} failed, and is made again: {error_text(error)}")
         finally:
@@ -246,7 +228,7 @@ class RepairRuns:
 
     def _raise_if_broken(self, run_id: str) -> None:
         if self._is_broken:
-            raise ExecutionError(
+            raise errors.ExecutionError(
                 f"a look beside run {run_id} failed in a way that nobody foresaw, as was warned of. The run is left, "
                 "and goes on when the autopilot is started again"
             )
@@ -281,9 +263,9 @@ class RepairRuns:
         if self._throttle[1] == wanted:
             return None
 
-        def ask(number: int) -> Request:
+        def ask(number: int) -> events.Request:
             self._throttle = run.run_id, wanted  # Only now: a locked journal takes no request.
-            return ThrottleRequested(at_ms, number, wanted)
+            return events.ThrottleRequested(at_ms, number, wanted)
 
         return ask
 
@@ -292,7 +274,7 @@ class RepairRuns:
         act, at_ms = self._decisions.memory.running, self._clock.now_ms()
         if act is None or run.control.pace.hours == (hours := hours_of(act, self._decisions.policy)):
             return None
-        return lambda number: PaceRequested(at_ms, number, PaceChange(hours=hours))
+        return lambda number: events.PaceRequested(at_ms, number, PaceChange(hours=hours))
 
     def _tell_if_held_long(self, name: Name, run: RunView) -> None:
         """Tell once of guards that hold a repair, such as clients whose state nobody can read."""
@@ -325,9 +307,9 @@ class RepairRuns:
             return None
         try:
             run = run_of(self._decisions.memory, self._context.state_dir)
-        except JournalUnreadable as error:
+        except errors.JournalUnreadable as error:
             self._locked_looks += 1
-            if isinstance(error, JournalLocked) and self._locked_looks <= LOCKED_LOOKS:
+            if isinstance(error, errors.JournalLocked) and self._locked_looks <= LOCKED_LOOKS:
                 raise
             return None
         self._locked_looks = 0
@@ -356,7 +338,7 @@ class RepairRuns:
         try:
             asked, clients = [one for one in requests if one is not None], self._decisions.policy.clients.guard
             ended = resume_whole(self._client, path, self._watched, clients=clients, clock=self._clock, more=asked).run
-        except (InputError, ClusterError, ExecutionError) as error:
+        except (errors.InputError, errors.ClusterError, errors.ExecutionError) as error:
             self._tell_left(act.name, act.run_id, error)
             return
         self._told_problem = ""
@@ -371,7 +353,7 @@ class RepairRuns:
             return
         for run_id in sorted(self._unsettled):
             path = self._decisions.journal_of(run_id)
-            with suppress(JournalUnreadable):
+            with suppress(errors.JournalUnreadable):
                 run = read_view(path) if path.exists() else None
                 if run is None or (run.ended_ms is not None and not run.restorable()):
                     self._unsettled.remove(run_id)
@@ -383,26 +365,27 @@ class RepairRuns:
         try:
             left = resume_whole(self._client, path, self._context, clock=self._clock).run.throttle_residue
             said = "" if left else f"run {path.stem} restored what it had left on brokers that were down"
-        except (InputError, ClusterError, ExecutionError) as error:
+        except (errors.InputError, errors.ClusterError, errors.ExecutionError) as error:
             said = f"what run {path.stem} left on brokers is not restored yet: {error_text(error)}"
         if said != self._told_problem:
             self._context.warn(said)
             self._told_problem = said
 
 
-def _is_passing(error: KreassignError) -> bool:
+def _is_passing(error: errors.KreassignError) -> bool:
     """True if what kept a run from beginning is no failure of it: the cluster, others, a lock of a moment."""
-    is_overtaken = isinstance(error, IllegalPlan) and error.is_overtaken
-    return is_overtaken or isinstance(error, ClusterError | ClusterBusy | PlanIsMet | JournalLocked)
+    is_overtaken = isinstance(error, errors.IllegalPlan) and error.is_overtaken
+    passing = errors.ClusterError | errors.ClusterBusy | errors.PlanIsMet | errors.JournalLocked
+    return is_overtaken or isinstance(error, passing)
 
 
 def _request_of(order: Order | None, at_ms: int) -> NewRequest | None:
     """The request to a run that an order is; None where it is none."""
     match order:
         case EndRun():
-            return lambda number: CancelRequested(at_ms, number, is_now=False, by=US)
+            return lambda number: events.CancelRequested(at_ms, number, is_now=False, by=US)
         case HoldRun() | SettleRun():
-            return lambda number: HoldRequested(at_ms, number, US)
+            return lambda number: events.HoldRequested(at_ms, number, US)
         case ReleaseRun():
-            return lambda number: ReleaseRequested(at_ms, number)
+            return lambda number: events.ReleaseRequested(at_ms, number)
     return None
