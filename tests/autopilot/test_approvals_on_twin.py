@@ -103,7 +103,7 @@ def test_an_approval_is_not_for_a_topic_that_is_created_again(tmp_path: Path) ->
         asking.rig.transport.sleep(10.0)
         asking.rig.client.create_topics([NewTopic("t", assignments=lists)]).raise_if_any()
         asking.rig.transport.sleep(10.0)
-        asking.watch(autopilot, 2 * LOOKS_S, LOOKS_S)
+        asking.watch(autopilot, 4 * LOOKS_S, LOOKS_S)
         assert autopilot.memory.acts == ()
     assert sum("2 approvals wanted" in one.what for one in asking.messages) == 2
 
