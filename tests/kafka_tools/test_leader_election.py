@@ -79,11 +79,20 @@ def test_a_bad_file_is_one_line_on_stderr(run, file, content, said):
     assert run(*SERVER, *PREFERRED, "--path-to-json-file", file(content)) == (1, "", f"{said}\n")
 
 
+def test_a_file_in_utf_16_is_called_empty_as_kafka_does_and_named(run, tmp_path):
+    path = tmp_path / "elections.json"
+    path.write_bytes('{"partitions":[]}'.encode("utf-16"))
+    code, out, err = run(*SERVER, *PREFERRED, "--path-to-json-file", path)
+    assert (code, out) == (1, "")
+    assert err.startswith(f"Replica election data is empty\n{path}: it is UTF-16, ")
+
+
 def test_files_that_cannot_be_read_are_named(run, tmp_path):
     missing = tmp_path / "missing"
-    code, out, err = run(*SERVER, *PREFERRED, "--path-to-json-file", missing)
-    assert (code, out) == (1, "")
-    assert err.startswith(f"java.io.IOException: Unable to read file {missing}\nCaused by: ")
+    said = "java.io.IOException: Unable to read file"
+    for path, why in ((missing, "No such file or directory"), (tmp_path, "Is a directory")):
+        told = run(*SERVER, *PREFERRED, "--path-to-json-file", path)
+        assert told == (1, "", f"{said} {path}\nCaused by: {why}\n")
     code, out, err = run(*SERVER, *PREFERRED, ALL, "--admin.config", missing)
     assert (code, out) == (1, f"{CONFIG_IS_DEPRECATED}\n")
     assert err.startswith(f"{missing}\nCaused by: ")

@@ -117,6 +117,18 @@ def test_a_file_of_another_kind_is_named_after_kafkas_text(run, tmp_path, kind):
     assert hint in err
 
 
+@pytest.mark.parametrize("depth", [700, 990])
+def test_a_value_of_another_type_may_be_nested_deeply(run, tmp_path, depth):
+    """Jackson reads a thousand levels, Python's stack is smaller."""
+    path = tmp_path / "plan.json"
+    nested = "[" * depth + "]" * depth
+    for content in (nested, f'{{"partitions":{nested}}}', PLAN.replace('"t"', nested)):
+        path.write_text(content)
+        code, out, err = run("--bootstrap-server", "localhost:1", "--verify", "--reassignment-json-file", path)
+        assert (code, out.count("\n"), err) == (1, 1, "")
+        assert out.endswith(" a value that is nested too deeply\n")
+
+
 @pytest.mark.parametrize(
     "content", ["{invalid_json", "[1]", '{"version":2}', '{"topics":[{}]}', "", PLAN.replace("[1]", "[]")]
 )

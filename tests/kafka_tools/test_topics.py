@@ -113,12 +113,14 @@ def test_a_topic_is_described_with_its_partitions(run, cluster):
         "\tTopic: a\tPartition: 1\tLeader: 1\tReplicas: 1,2\tIsr: 1\tElr: \tLastKnownElr: ",
     ]
     topic_id = head.split("TopicId: ")[1].split("\t")[0]
-    assert run(*server, "--describe", "--topic-id", topic_id) == (0, out, "")
+    for same in (topic_id, f"{topic_id}=="):
+        assert run(*server, "--describe", "--topic-id", same) == (0, out, "")
+    assert run(*server, "--describe", "--topic-id", "A" * 22, "--topic", "a") == (0, out, "")  # the zero id is none
 
 
 def test_a_topic_without_an_answer_is_not_called_absent(tmp_path):
     """Its id may be the one that was asked for; a topic that is gone by now has none."""
-    options = parse(topic_options.OPTIONS, ("--describe", "--topic-id", "A" * 22))
+    options = parse(topic_options.OPTIONS, ("--describe", "--topic-id", f"{'A' * 21}Q"))
     for code, said in ((LEADER_NOT_AVAILABLE, "no leader"), (UNKNOWN_TOPIC_OR_PARTITION, "does not exist as expected")):
         odd = OddPort(TwinRig(tmp_path / str(code), [[0, 1]]).client)
         odd.answer_always("describe_topics", each_refused(code))
@@ -193,6 +195,18 @@ def test_a_topic_is_created_grown_and_deleted(run, cluster):
     assert "c" not in asked.metadata.topics
 
 
+def test_an_assignment_may_end_in_separators(run, cluster):
+    """Java drops empty words at the end; an assignment of nothing else is none."""
+    asked, server = cluster
+    for name, text in (("c", "0:1:,1:3,,"), ("d", ",")):
+        words = ("--create", "--topic", name, "--replica-assignment", text)
+        assert run(*server, *words) == (0, f"Created topic {name}.\n", "")
+    state = asked.metadata.partition(TopicPartition("c", 1))
+    assert state is not None
+    assert state.replicas == (1, 3)
+    assert [len(asked.metadata.topics[name].partitions) for name in "cd"] == [2, 1]
+
+
 def test_a_topic_that_is_there_is_an_error_unless_that_is_fine(run, cluster):
     _, server = cluster
     words = (*server, "--create", "--topic", "a", "--partitions", "1", "--replication-factor", "1")
@@ -207,12 +221,29 @@ def test_names_that_may_collide_are_warned_of(run, cluster):
     assert out.startswith("WARNING: Due to limitations in metric names")
 
 
+NOT_SIXTEEN = "which is not equal to the expected 16 bytes of a base64-encoded UUID"
+TWO_READINGS = (
+    "has a set of characters within a set, or &&, ||, -- or ~~ in one: tools read that differently; write it without"
+)
+
+
 @pytest.mark.parametrize(("words", "said"), [
     (("--describe", "--topic", "nowhere"), "Topic 'nowhere' does not exist as expected"),
     (("--delete", "--topic", "nowhere"), "Topic 'nowhere' does not exist as expected"),
     (("--alter", "--topic", "nowhere", "--partitions", "3"), "Topic 'nowhere' does not exist as expected"),
-    (("--describe", "--topic-id", "A" * 22), f"TopicId '{'A' * 22}' does not exist as expected"),
+    (("--describe", "--topic-id", f"{'A' * 21}Q"), f"TopicId '{'A' * 21}Q' does not exist as expected"),
+    (("--describe", "--topic-id", f"{'A' * 21}Q=="), f"TopicId '{'A' * 21}Q' does not exist as expected"),
+    (("--describe", "--topic-id", "A" * 25),
+     f"Input string with prefix `{'A' * 24}` is too long to be decoded as a base64 UUID"),
+    (("--describe", "--topic-id", "orders"), f"Input string `orders` decoded as 4 bytes, {NOT_SIXTEEN}"),
+    (("--describe", "--topic-id", "a.b"), "Illegal base64 character 2e"),
+    (("--describe", "--topic-id", "aé"), "Illegal base64 character -17"),
+    (("--describe", "--topic-id", "\u0660"), "Input byte[] should at least have 2 bytes for base64 bytes"),
+    (("--describe", "--topic-id", "orders_of"), "Last unit does not have enough valid bits"),
     (("--list", "--topic", "["), "[ is an invalid regex."),
+    (("--list", "--topic", "a{99999999999}"), "a{99999999999} is an invalid regex."),
+    (("--list", "--topic", "(" * 5_000), f"{'(' * 5_000} is an invalid regex."),
+    *((("--delete", "--topic", regex), f"'{regex}' {TWO_READINGS}") for regex in ("[a-z&&b]+", "[[a]b]", "[a-z--b]+")),
     (("--alter", "--topic", "a", "--partitions", "1"),
      "The topic a currently has 2 partition(s); 1 would not be an increase."),
     (("--create", "--topic", "c", "--partitions", "0"), "The partitions must be greater than 0"),
@@ -224,6 +255,10 @@ def test_names_that_may_collide_are_warned_of(run, cluster):
      "Partition replica lists may not contain duplicate entries: 0"),
     (("--create", "--topic", "c", "--replica-assignment", "0:1,2"),
      "Partition 1 has different replication factor: [2]"),
+    (("--create", "--topic", "c", "--replica-assignment", "0:1,2,2:2"),
+     "Partition 1 has different replication factor: [2]"),
+    (("--create", "--topic", "c", "--replica-assignment", ",0:1"), 'For input string: ""'),
+    (("--create", "--topic", "c", "--replica-assignment", "0::1"), 'For input string: ""'),
     (("--create", "--topic", "c", "--config", "x=1"), "Unknown topic config name: x"),
     (("--create", "--topic", "c", "--config", "x"),
      'requirement failed: Invalid topic config: all configs to be added must be in the format "key=val".'),

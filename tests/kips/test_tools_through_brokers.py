@@ -138,6 +138,8 @@ def test_a_guarded_plan_in_batches_ends_with_the_factor_that_would_change(tmp_pa
 
 def test_cancelling_everything_writes_a_file_that_starts_it_again(tool: ServedTool, tmp_path: Path) -> None:
     assert tool.execute({FOO: (2, 1), BAR: (3, 0)}, "--throttle", "1000") == 0
+    assert tool("--cancel", "--all", "--output", "") == 1  # of a variable that is not set
+    assert tool.moving() == {FOO: (2, 1), BAR: (3, 0)}
     file = tmp_path / "again.json"
     assert tool("--cancel", "--all", "--output", str(file)) == 0
     assert (tool.moving(), tool.throttles()) == ({}, {})

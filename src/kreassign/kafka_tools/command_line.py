@@ -228,6 +228,14 @@ def java_int(word: str) -> int:
     return number
 
 
+def java_split(text: str, separator: str) -> list[str]:
+    """Split like Java's `String.split`: without empty words at the end, unless the whole text is empty."""
+    words = text.split(separator)
+    while words and not words[-1]:
+        words.pop()
+    return words or ([] if text else [""])
+
+
 def parse(known: Iterable[Option], words: Sequence[str]) -> Options:
     """Parse a command line; raises `ParserError` for an unknown option or a missing value."""
     table = {option.name: option for option in known}

@@ -81,9 +81,9 @@ def _properties(path: str | None) -> dict[str, str]:
 def file_text(path: str) -> str:
     """The text of an election file; raises `PlainError` if it is unreadable."""
     try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise PlainError(f"java.io.IOException: Unable to read file {path}", reason=str(error)) from error
+        return Path(path).read_bytes().decode("utf-8", errors="replace")
+    except OSError as error:
+        raise PlainError(f"java.io.IOException: Unable to read file {path}", reason=error.strerror) from error
 
 
 def elect(

@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 import re
+from base64 import urlsafe_b64decode
 from collections.abc import Iterable
 from enum import Enum
+from string import ascii_letters, digits
+from uuid import UUID
 
-from kreassign.kafka_tools.command_line import Options, PlainError, ToolError, UsageError, java_int, read_options
+from kreassign.errors import InputError
+from kreassign.kafka_tools.command_line import (
+    Options,
+    PlainError,
+    ToolError,
+    UsageError,
+    java_int,
+    java_split,
+    read_options,
+)
+from kreassign.model.text import SetWithinSetError, name_pattern
+from kreassign.model.topic_changes import short_id
 
 HELP_TEXT = "This tool helps to create, delete, describe, or change a topic."
 NO_WORDS_TEXT = "Create, delete, describe, or change a topic."
@@ -120,6 +134,8 @@ def _exclude(options: Options, name: str, others: Iterable[str]) -> None:
 
 INTERNAL = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 _MOST_REPLICAS = 32_767
+_LONGEST_ID, _ID_BYTES = 24, 16
+_BASE64 = frozenset(f"{ascii_letters}{digits}-_".encode())
 
 
 def chosen_topics(topics: Iterable[str], pattern: str | None, *, exclude_internal: bool) -> list[str]:
@@ -129,10 +145,41 @@ def chosen_topics(topics: Iterable[str], pattern: str | None, *, exclude_interna
         return wanted
     expression = pattern.strip().replace(",", "|").replace(" ", "").strip("\"'")
     try:
-        found = re.compile(expression)
-    except re.error as error:
+        found = name_pattern(expression)
+    except SetWithinSetError as error:
+        raise ToolError(str(error)) from error
+    except InputError as error:
         raise ToolError(f"{expression} is an invalid regex.") from error
     return [topic for topic in wanted if found.fullmatch(topic)]
+
+
+def topic_id(options: Options) -> str | None:
+    """The value of `--topic-id` in Kafka's spelling; None without it, and for the zero id, which is that of no topic.
+
+    Raises `ToolError` in the words of Kafka's `Uuid` and of Java's decoder.
+    """
+    text = options.text("topic-id")
+    if text is None:
+        return None
+    if len(text) > _LONGEST_ID:
+        raise ToolError(f"Input string with prefix `{text[:_LONGEST_ID]}` is too long to be decoded as a base64 UUID")
+    content = text.encode("iso-8859-1", "replace")
+    word = content.rstrip(b"=")
+    if len(content) == 1:
+        raise ToolError("Input byte[] should at least have 2 bytes for base64 bytes")
+    if (odd := next((byte for byte in word if byte not in _BASE64), None)) is not None:
+        raise ToolError(f"Illegal base64 character {odd - 256 if odd > 127 else odd:x}")  # Java's bytes have a sign
+    if len(word) % 4 == 1:
+        raise ToolError("Last unit does not have enough valid bits")
+    if len(word) < len(content) and len(content) % 4:
+        raise ToolError("Input byte array has wrong 4-byte ending unit")
+    decoded = urlsafe_b64decode(word + b"=" * (-len(word) % 4))
+    if len(decoded) != _ID_BYTES:
+        raise ToolError(
+            f"Input string `{text}` decoded as {len(decoded)} bytes, which is not equal to the expected {_ID_BYTES} "
+            "bytes of a base64-encoded UUID"
+        )
+    return short_id(str(UUID(bytes=decoded))) if any(decoded) else None
 
 
 def collides(name: str) -> bool:
@@ -157,15 +204,16 @@ def replica_assignment(text: str | None) -> tuple[tuple[int, ...], ...]:
     """Parse brokers joined by colons per partition, partitions by commas; empty for None."""
     if not text:
         return ()
-    lists = tuple(_brokers(part) for part in text.split(","))
-    for index, brokers in enumerate(lists):
-        if len(brokers) != len(lists[0]):
-            raise ToolError(f"Partition {index} has different replication factor: {list(brokers)}")
-    return lists
+    lists: list[tuple[int, ...]] = []
+    for index, part in enumerate(java_split(text, ",")):
+        lists.append(_brokers(part))
+        if len(lists[index]) != len(lists[0]):
+            raise ToolError(f"Partition {index} has different replication factor: {list(lists[index])}")
+    return tuple(lists)
 
 
 def _brokers(text: str) -> tuple[int, ...]:
-    brokers = tuple(java_int(word.strip()) for word in text.split(":"))
+    brokers = tuple(java_int(word.strip()) for word in java_split(text, ":"))
     twice = sorted({broker for broker in brokers if brokers.count(broker) > 1})
     if twice:
         raise ToolError(f"Partition replica lists may not contain duplicate entries: {','.join(map(str, twice))}")

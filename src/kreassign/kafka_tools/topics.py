@@ -370,7 +370,7 @@ _REPORTS: Mapping[str, Callable[[Description, frozenset[int]], bool]] = {
 
 
 def _described(client: AdminClient, options: command_line.Options) -> list[model.Topic]:
-    topic_id = options.text("topic-id")
+    topic_id = topic_options.topic_id(options)
     if topic_id is not None:
         names = client.list_topics(include_internal=not options.has("exclude-internal"))
         answer = client.describe_topics(names)

@@ -28,6 +28,7 @@ _CLOSERS = {"{": "}", "[": "]"}
 _BLANKS = " \t\r\n"
 _CONTROLS = frozenset(map(chr, range(0x20)))
 _DEEPEST = 1000
+TOO_DEEP = "a value that is nested too deeply"
 _LONGEST_NUMBER = 1000
 _LONGEST_TOKEN = 256
 _NUMBER = re.compile(r"-?(0|[1-9]\d*)(?:\.(\d+))?(?:[eE][+-]?\d+)?", re.ASCII)
@@ -260,7 +261,7 @@ def decode(text: str) -> Json:
     try:
         value, _end = _DECODER.raw_decode(text, start)
     except (ValueError, RecursionError) as error:
-        raise MalformedPlan(explain(text) or f"{error}") from error
+        raise MalformedPlan(explain(text) or f"The input is {TOO_DEEP}") from error
     if not isinstance(value, dict | list | str) and (problem := explain(text)):
         raise MalformedPlan(problem)  # a blank must follow a bare number, which only the slow scan checks
     return value
@@ -318,4 +319,7 @@ def integer(value: Json, kind: str = "Integer") -> int:
 
 
 def _shown(value: Json) -> str:
-    return "" if value is _MISSING else quote(value)
+    try:
+        return "" if value is _MISSING else quote(value)
+    except RecursionError:  # Jackson reads a thousand levels, more than Python's stack has frames for
+        return TOO_DEEP

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+import warnings
 from collections.abc import Collection, Iterable
 from decimal import Decimal
 from difflib import get_close_matches
@@ -108,6 +109,30 @@ def partitions_by_name(names: Collection[object], most: int) -> str:
     if len(names) == 1:
         return str(next(iter(names)))
     return f"{counted(len(names), 'partition')} ({some_of(names, most)})"
+
+
+class SetWithinSetError(InputError):
+    """A regular expression has a set of characters that Java and Python read differently."""
+
+
+def name_pattern(text: str) -> re.Pattern[str]:
+    """Compile a regular expression for names. Raises InputError if it is none, or has a set within a set.
+
+    Such a set matches other names in Java than here, and a topic that was not meant would be deleted or moved.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", FutureWarning)
+            return re.compile(text)
+    except FutureWarning as error:
+        raise SetWithinSetError(
+            f"{shortened(text)!r} has a set of characters within a set, or &&, ||, -- or ~~ in one: tools read that "
+            "differently; write it without"
+        ) from error
+    except (re.error, OverflowError, RecursionError) as error:
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        glob = f"; for any beginning write {shortened(f'.{text}')!r}" if text.startswith("*") else ""
+        raise InputError(f"{shortened(text)!r} is not a regular expression: {why}{glob}") from error
 
 
 def shortened(text: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from kreassign.kafka_tools.command_line import Options, ToolError, java_int, naming_kind
+from kreassign.kafka_tools.command_line import Options, ToolError, java_int, java_split, naming_kind
 from kreassign.kafka_tools.reassign.messages import joined
 from kreassign.kafka_tools.reassign.options import (
     ALL_AT_ONCE,
@@ -190,7 +190,9 @@ def _expected(options: Options, plan: Plan) -> dict[TopicPartition, tuple[int, .
 def _cancel(options: Options) -> CancelRequest | CancelAllRequest:
     if options.has("all"):
         output = options.text("output")
-        target = Path(output) if output else None
+        if output == "":
+            raise ToolError("--output is empty, so nothing was cancelled; name the file to write")
+        target = None if output is None else Path(output)
         return CancelAllRequest(_preserves(options), _timeout_ms(options), target, options.has("dry-run"))
     text = _content(options, "reassignment-json-file")
     timeout_ms = _timeout_ms(options)
@@ -213,12 +215,7 @@ def _progress(options: Options) -> ProgressRequest:
 
 def parse_brokers(text: str) -> tuple[int, ...]:
     """Parse `0,1,2` in order; raises `ToolError` for a word that is no number, or for a duplicate."""
-    words = text.split(",")
-    while len(words) > 1 and not words[-1]:  # Java's split drops empty words at the end, but not a lone one
-        words.pop()
-    if text and words == [""]:
-        words = []
-    brokers = tuple(map(java_int, words))
+    brokers = tuple(map(java_int, java_split(text, ",")))
     if repeated := _repeated(brokers):
         raise ToolError(f"Broker list contains duplicate entries: {sorted(repeated)}")
     return brokers
