@@ -24,7 +24,7 @@ from kreassign.admin.settings import Address, ClientSettings, SecurityProtocol, 
 from kreassign.admin.tls import tls_settings
 from kreassign.errors import InputError
 from kreassign.model.documents import is_half, other_kind
-from kreassign.model.text import did_you_mean, likely, packaged_text, shortened
+from kreassign.model.text import did_you_mean, likely, name_pattern, packaged_text, shortened
 
 # Parse the text of a Java property file. The only module that imports javaproperties.
 
@@ -163,8 +163,8 @@ def _provider(name: str, properties: Mapping[str, str], environment: Mapping[str
 
 def _environment_provider(variables: Mapping[str, str], pattern: str, prefix: str) -> Provider:
     try:
-        permitted = re.compile(pattern)
-    except re.error:
+        permitted = name_pattern(pattern)
+    except InputError:
         raise InputError(f"{prefix}.param.allowlist.pattern is no regular expression: {shortened(pattern)}") from None
 
     def find(path: str, variable: str, where: str) -> str:

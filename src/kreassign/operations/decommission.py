@@ -7,7 +7,6 @@ is a run like any other, with its journal, its lease and its rollback; one that 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -45,6 +44,7 @@ from kreassign.model.closures import REFUSES
 from kreassign.model.error_codes import BROKER_ID_NOT_REGISTERED, has_code
 from kreassign.model.plan import Plan
 from kreassign.model.run import RunHistory
+from kreassign.model.text import name_pattern
 from kreassign.operations.broker_changes import (
     cordon,
     forget_cordons,
@@ -103,10 +103,7 @@ class DecommissionRequest:
     def wanted(self) -> Decommission:
         """The request as the decision about steps takes it. Raises InputError for a pattern that is none."""
         for pattern in self.may_stay:
-            try:
-                re.compile(pattern)
-            except re.error as error:
-                raise InputError(f"{pattern!r} is not a regular expression: {error}") from error
+            name_pattern(pattern)
         return Decommission(self.unregisters, may_stay=self.may_stay)
 
 

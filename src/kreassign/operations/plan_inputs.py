@@ -24,7 +24,7 @@ from kreassign.model.load import MEASURED_S, LoadBasis
 from kreassign.model.plan_facts import NO_PRICES, GoalLimit, RackPrices
 from kreassign.model.replica_columns import Ints, ReplicaColumns
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker
-from kreassign.model.text import format_amount, signed_number
+from kreassign.model.text import format_amount, name_pattern, signed_number
 from kreassign.operations.connect import Warn, warn_program
 from kreassign.operations.snapshot import observe, unmeasured_columns, whole_columns_of
 from kreassign.operations.snapshot_files import read_snapshot_columns
@@ -37,7 +37,6 @@ from kreassign.planner.problem.build import problem_from
 from kreassign.planner.problem.policy import (
     CORES,
     PlanPolicy,
-    compiled_pattern,
     matching,
     refuse_unknown_racks,
     with_coordinated,
@@ -173,7 +172,7 @@ def without_absent(policy: PlanPolicy, topics: Collection[str]) -> tuple[PlanPol
     unmatched: list[str] = []
 
     def is_present(key: str, pattern: str) -> bool:
-        compiled_pattern(pattern)
+        name_pattern(pattern)
         try:
             matching(pattern, topics)
         except InputError as error:

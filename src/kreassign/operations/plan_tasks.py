@@ -6,7 +6,6 @@ partitions, and what that saves a later rebalance.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
@@ -20,7 +19,7 @@ from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.plan_facts import NOT_SAID, UNKNOWN_ORIGIN, PlanOrigin
 from kreassign.model.requests import NewPartitions, NewTopic
 from kreassign.model.run import RunHistory
-from kreassign.model.text import format_amount, parse_whole, shortened
+from kreassign.model.text import format_amount, name_pattern, parse_whole, shortened
 from kreassign.operations.plan_files import Assignments, named
 from kreassign.operations.plan_inputs import Inputs
 from kreassign.planner import Evaluation, evaluate, solve, tasks
@@ -572,7 +571,7 @@ def savings_of_leaders(outcome: Outcome) -> Savings:
 
 def _preferred(policy: PlanPolicy, topic: str) -> dict[str, tuple[str, ...]]:
     """Preferred racks for the leaders of a new topic."""
-    found = [racks for pattern, racks in policy.leader_racks.items() if re.compile(pattern).fullmatch(topic)]
+    found = [racks for pattern, racks in policy.leader_racks.items() if name_pattern(pattern).fullmatch(topic)]
     return {topic: found[0]} if found else {}
 
 

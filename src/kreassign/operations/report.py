@@ -6,7 +6,6 @@ Spark. Each page is one HTML file.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -34,7 +33,7 @@ from kreassign.model.load import LOCAL_SPARK, SparkOptions, spark_log
 from kreassign.model.plan_facts import PlanFacts
 from kreassign.model.run import REHEARSAL, MoveHistory, RunHistory, RunTrail
 from kreassign.model.snapshot import ClusterSnapshot
-from kreassign.model.text import agreeing, counted
+from kreassign.model.text import agreeing, counted, name_pattern
 from kreassign.operations import run_journals
 from kreassign.operations.connect import Warn, warn_program
 from kreassign.operations.plan_files import PlanFile, facts_path
@@ -427,10 +426,7 @@ def _chosen(names: Iterable[str], patterns: tuple[str, ...]) -> list[str]:
 
 
 def _matching(names: Iterable[str], patterns: tuple[str, ...]) -> list[str]:
-    try:
-        wanted = [re.compile(pattern) for pattern in patterns]
-    except re.error as error:
-        raise InputError(f"--topics: not a regular expression: {error}") from error
+    wanted = list(map(name_pattern, patterns))
     return sorted(name for name in names if not wanted or any(one.fullmatch(name) for one in wanted))
 
 

@@ -6,7 +6,6 @@ repository: the check returns the drift, and what to write there.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,7 +34,7 @@ from kreassign.model.placement import Drift, DriftKind, Placed, drifts, format_p
 from kreassign.model.plan import Plan, of_another_cluster
 from kreassign.model.plan_facts import refuse_other_cluster
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotPartition
-from kreassign.model.text import shortened
+from kreassign.model.text import name_pattern, shortened
 from kreassign.operations.connect import Warn, warn_of_failures, warn_program
 from kreassign.operations.plan_files import PlanFile, read_assignments
 from kreassign.operations.run_journals import refuse_run_of_other_cluster
@@ -348,5 +347,5 @@ def _log_dirs(client: AdminClient, declared: Plan) -> dict[TopicPartitionReplica
 
 def _chooser(patterns: Iterable[str]) -> Callable[[str], bool]:
     """Predicate for topics that match a pattern; all do without patterns."""
-    compiled = [re.compile(one) for one in patterns]
+    compiled = list(map(name_pattern, patterns))
     return lambda topic: not compiled or any(one.fullmatch(topic) for one in compiled)

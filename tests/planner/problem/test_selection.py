@@ -46,6 +46,9 @@ def test_topics_are_chosen_by_name_and_whole_pattern(choice: TopicChoice, chosen
     (TopicChoice(patterns=("orders,users",)), "no topic matches 'orders,users'; .*give the option once for each"),
     (TopicChoice(excluded=("x.*",)), "no topic matches 'x"),
     (TopicChoice(patterns=("(",)), "'\\(' is not a regular expression"),
+    (TopicChoice(patterns=("x{99999999999}",)), "is not a regular expression: the repetition number"),
+    (TopicChoice(patterns=("(" * 5_000,)), "is not a regular expression: it is nested too deeply"),
+    (TopicChoice(patterns=("[a-z&&b]+",)), "has a set of characters within a set"),
 ])  # fmt: skip
 def test_a_choice_of_nothing_is_refused(choice: TopicChoice, words: str) -> None:
     with pytest.raises(InputError, match=words):

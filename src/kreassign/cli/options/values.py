@@ -21,7 +21,15 @@ from click.shell_completion import CompletionItem
 
 from kreassign.errors import InputError
 from kreassign.model.load import LAST_LOAD, AsOf, LoadNumber
-from kreassign.model.text import LARGEST_ID, did_you_mean, parse_amount, parse_seconds, shortened, signed_number
+from kreassign.model.text import (
+    LARGEST_ID,
+    did_you_mean,
+    name_pattern,
+    parse_amount,
+    parse_seconds,
+    shortened,
+    signed_number,
+)
 from kreassign.operations.plan_files import BESIDE
 
 
@@ -165,17 +173,7 @@ def checked(check: Callable[[str], object]) -> Callable[[str], str]:
     return read
 
 
-def pattern(text: str) -> str:
-    """Check a regular expression. Raises ValueError."""
-    try:
-        re.compile(text)
-    except (re.error, RecursionError, OverflowError) as error:
-        glob = f"; for any beginning write {shortened(f'.{text}')!r}" if text.startswith("*") else ""
-        raise ValueError(f"{shortened(text)!r} is not a regular expression: {error}{glob}") from None
-    return text
-
-
-REGEX = ReadBy("regular expression", pattern)
+REGEX = ReadBy("regular expression", checked(name_pattern))
 
 
 class Place(click.Path):

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple, TypeVar
 from kreassign.errors import InputError
 from kreassign.model.documents import finite, read_toml
 from kreassign.model.plan_facts import RackPrices, joined_prices
-from kreassign.model.text import LARGEST_AMOUNT, LARGEST_ID, parse_amount, parse_whole, shortened
+from kreassign.model.text import LARGEST_AMOUNT, LARGEST_ID, name_pattern, parse_amount, parse_whole, shortened
 from kreassign.planner.goals import FAILOVER, TOPIC_LEADERS, TOPIC_SPREAD, goal_named
-from kreassign.planner.problem.policy import CORES, BrokerSet, PlanPolicy, compiled_pattern, with_tolerance
+from kreassign.planner.problem.policy import CORES, BrokerSet, PlanPolicy, with_tolerance
 from kreassign.planner.problem.problem import DEFAULT_BANDS, WIDEST_TOLERANCE, Band, RackRule
 
 PERCENT = 100
@@ -278,7 +278,7 @@ def _patterns(key: str, value: Toml) -> tuple[str, ...]:
     found = _texts(key, value)
     for pattern in found:
         try:
-            compiled_pattern(pattern)
+            name_pattern(pattern)
         except InputError as error:
             raise InputError(f"{key}: {error}") from error
     return found

@@ -6,7 +6,6 @@ name or pattern, reads from followers (KIP-392), and load of coordinators.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -18,7 +17,7 @@ from kreassign.errors import InputError
 from kreassign.model.cluster import listed_ids
 from kreassign.model.load import CPU_PER_READ
 from kreassign.model.plan_facts import NO_PRICES, RackPrices
-from kreassign.model.text import likely, share_of, shortened, string_hash
+from kreassign.model.text import likely, name_pattern, share_of, shortened, string_hash
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray
 from kreassign.planner.goals import COORDINATORS, CPU
 from kreassign.planner.problem.build import leader_cost
@@ -69,27 +68,19 @@ class TopicChoice:
 def _excluded(pattern: str, known: Collection[str]) -> set[str]:
     """Topics that a pattern excludes. It must match some, unless it is for internal topics, which may not exist yet."""
     if pattern.startswith(INTERNAL):
-        return {name for name in known if compiled_pattern(pattern).fullmatch(name)}
+        return {name for name in known if name_pattern(pattern).fullmatch(name)}
     return matching(pattern, known)
 
 
 def matching(pattern: str, names: Iterable[str]) -> set[str]:
     """Names that a pattern matches as a whole. Raises InputError if it is not a pattern, or matches none."""
-    compiled, known = compiled_pattern(pattern), list(names)
+    compiled, known = name_pattern(pattern), list(names)
     found = {name for name in known if compiled.fullmatch(name)}
     if not found:
         nearest = f"{similar_names(pattern, known)}; a pattern must match the whole name, as in 'orders.*'"
         listed = "; this is not a list with commas: give the option once for each"
         raise InputError(f"no topic matches {pattern!r}{listed if ',' in pattern else nearest}")
     return found
-
-
-def compiled_pattern(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern of names. Raises InputError if it is none."""
-    try:
-        return re.compile(pattern)
-    except re.error as error:
-        raise InputError(f"{pattern!r} is not a regular expression: {error}") from error
 
 
 def known_topic(name: str, known: Collection[str]) -> str:
@@ -326,7 +317,7 @@ def tenant_of(policy: PlanPolicy, topic: str) -> int:
     found = NOWHERE
     with _named(policy, "broker-sets"):
         for number, one in enumerate(policy.broker_sets):
-            if any(compiled_pattern(pattern).fullmatch(topic) for pattern in one.topics):
+            if any(name_pattern(pattern).fullmatch(topic) for pattern in one.topics):
                 found = _only_set(policy.broker_sets, topic, found, number)
     return found
 
