@@ -211,6 +211,18 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, line: str, content:
     assert str(tmp_path / "odd.json") in invoke(tmp_path, line).output
 
 
+UNREADABLE = "/proc/self/mem"
+"""A file whose reading fails, as on a disk or a share that is broken."""
+
+
+@pytest.mark.parametrize(
+    "name", ["run plan", "plan --goals-file", "plan --snapshot", "autopilot check policy", "twin start --faults"]
+)
+def test_a_file_whose_reading_fails_is_named(tmp_path: Path, name: str) -> None:
+    result = invoke(tmp_path, COMMAND_LINES[name].replace("{odd}", UNREADABLE))
+    assert (result.exit_code, f"{UNREADABLE}: " in result.output) == (2, True), result.output
+
+
 SECRET = "7e4567hunter2horse"
 KEPT = {
     "a token": f"{SECRET}\n",

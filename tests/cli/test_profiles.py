@@ -235,6 +235,13 @@ def test_a_configuration_that_cannot_be_read_as_a_file_is_refused(config: Path, 
     assert [invoke("status", each).exit_code for each in ("--help", "-h")] == [0, 0]
 
 
+def test_a_configuration_whose_reading_fails_is_named(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KREASSIGN_CONFIG", "/proc/self/mem")
+    refused = invoke("status")
+    said = "\nError: /proc/self/mem cannot be read: Input/output error\n"
+    assert (refused.exit_code, refused.stderr.endswith(said)) == (2, True)
+
+
 def test_what_all_commands_share_are_options_that_there_are(config: Path) -> None:
     there = {one.removeprefix("--") for option in EVERY_OPTION.values() for one in option.opts}
     assert there >= set(SHARED)

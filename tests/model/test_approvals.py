@@ -124,7 +124,7 @@ def test_a_request_is_read_as_it_was_written() -> None:
     ('{"kreassign_approval_request": 1}', "the key 'proposed_by' is missing"),
     (REQUEST_TEXT.replace('"at_ms": 1000', '"at_ms": "soon"'), "'at_ms' is 'soon'; it must be a whole number"),
     (REQUEST_TEXT.replace('"before": [1, 2]', '"before": 7'), "[[partitions]] 1: 'before' is 7; it must be a list"),
-    (REQUEST_TEXT.replace('"partition": 0', '"partition": true'), "[[partitions]] 1: 'partition' is True"),
+    (REQUEST_TEXT.replace('"partition": 0', '"partition": true'), "[[partitions]] 1: 'partition' is true"),
     (REQUEST_TEXT.replace('"before": [1, 2]', '"before": [1, "2"]'), "[[partitions]] 1: 'before' is [1, '2']"),
     (REQUEST_TEXT.replace('"after"', '"later"', 1), "[[partitions]] 1: there is no key 'later' here"),
 ])  # fmt: skip

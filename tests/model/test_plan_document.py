@@ -46,7 +46,7 @@ def entry(text: str) -> str:
     ('{"version":1,"partitions":[]}', "it names no partition"),
     ('{"version":1,"partitions":{}}', "no array `partitions` in it, so this is no reassignment JSON of Kafka"),
     ('{"version":2,"partitions":[]}', "`version` is 2; Kafka knows version 1 only"),
-    ('{"version":true,"partitions":[]}', "`version` is True; Kafka knows version 1 only"),
+    ('{"version":true,"partitions":[]}', "`version` is true; Kafka knows version 1 only"),
     (f"{PLAN}\n{OTHER}", "this is not JSON: a second document begins in line 2; a file holds one document"),
     (f"{PLAN}\nSave this", ("this is not JSON: more follows after the document in line 2; a file holds one "
                            "document")),
@@ -67,7 +67,7 @@ def entry(text: str) -> str:
     (entry('{"topic":"t","partition":-1,"replicas":[1]}'),
      "line 4: `partition` is -1; it must be the number of a partition"),
     (entry('{"topic":"t","partition":true,"replicas":[1]}'),
-     "line 4: `partition` is True; it must be the number of a partition"),
+     "line 4: `partition` is true; it must be the number of a partition"),
     (entry('{"topic":"t","partition":1}'),
      "line 4: t-1 has no `replicas`; a list of partitions is for kafka-leader-election"),
     (entry('{"topic":"t","partition":1,"replicas":["1"]}'),

@@ -18,17 +18,9 @@ from typing import Any, NamedTuple, cast
 
 from kreassign.errors import InputError
 from kreassign.executor.client_guard import ClientGuard, ClientQuery, Comparison
-from kreassign.model.documents import read_toml
+from kreassign.model.documents import read_toml, shown_value
 from kreassign.model.pace import Schedule, Window, parse_time_zone, parse_window
-from kreassign.model.text import (
-    counted,
-    format_amount,
-    format_seconds,
-    least_rate_option,
-    parse_amount,
-    parse_seconds,
-    shortened,
-)
+from kreassign.model.text import counted, format_amount, format_seconds, least_rate_option, parse_amount, parse_seconds
 
 
 class Level(StrEnum):
@@ -543,7 +535,7 @@ def _contradictions(name: str, found: Policy) -> Iterator[str]:
 def _section(where: str, table: object, kind: Any, problems: list[str]) -> Any:
     """A table of the policy, with defaults in place of lines that are wrong."""
     if not isinstance(table, dict):
-        problems.append(f"{where} is {shortened(repr(table))}; it must be a table")
+        problems.append(f"{where} is {shown_value(table)}; it must be a table")
         return kind()
     lines = {key_of(one.name): one for one in fields(kind)}
     problems += _strangers(where, table, lines, "key")
@@ -563,7 +555,7 @@ def _value(where: str, key: str, value: object, line: Field[Any]) -> object:
         return form.parse(value)
     except InputError as error:
         why = f" ({error})" if str(error) else ""
-        raise InputError(f"{where}: {key!r} is {shortened(repr(value))}{why}; it must be {form.allowed}") from error
+        raise InputError(f"{where}: {key!r} is {shown_value(value)}{why}; it must be {form.allowed}") from error
 
 
 def _strangers(where: str, table: Mapping[str, object], known: Mapping[str, object], what: str) -> Iterator[str]:

@@ -33,7 +33,7 @@ import click
 from click.core import ParameterSource
 
 from kreassign.errors import InputError
-from kreassign.model.documents import decoded, read_toml
+from kreassign.model.documents import decoded, read_toml, shown_value
 from kreassign.model.text import shortened
 
 OUR_ENVIRONMENT = "KREASSIGN_"
@@ -184,7 +184,9 @@ def _as_typed(value: Any) -> Any:
 def _document(path: Path) -> dict[str, Any]:
     try:
         document = read_toml(decoded(path.read_bytes()))
-    except (InputError, ValueError, OSError) as error:
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+    except (InputError, ValueError) as error:
         raise InputError(f"{path} is not TOML: {error}") from error
     unknown = sorted(document.keys() - {"default", "clusters"})
     clusters = document.get("clusters", {})
@@ -193,9 +195,7 @@ def _document(path: Path) -> dict[str, Any]:
         what = f"{unknown[0]!r}{_near(unknown[0], known)}" if unknown else "clusters that are no tables"
         raise InputError(f"{path} has {what}; it may have `default`, and a table [clusters.NAME] for each cluster")
     if not isinstance(document.get("default", ""), str):
-        raise InputError(
-            f"{path}: `default` is {shortened(repr(document['default']))}; it must be the name of a cluster"
-        )
+        raise InputError(f"{path}: `default` is {shown_value(document['default'])}; it must be the name of a cluster")
     return document
 
 

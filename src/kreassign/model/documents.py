@@ -14,6 +14,7 @@ import tomllib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import date, time
 from itertools import islice
 from typing import Any, NoReturn, Self, TypeGuard
 
@@ -122,6 +123,7 @@ def line_at(text: str, position: int) -> int:
 # A JSON value as the standard library parses it.
 Json = Any
 
+_MOST_SHOWN = 40
 _MOST_DIGITS = 4_300
 """The longest integer that Python parses; beyond this it raises an error of its own."""
 _HALF_ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
@@ -209,7 +211,7 @@ def _key_twice(text: str) -> str:
     seen: set[tuple[str | int, ...]] = set()
     for path, position in places(text):
         if path in seen:
-            key = shortened(repr(path[-1]))
+            key = shown_value(path[-1])
             return f"the key {key} is in one object twice, in line {line_at(text, position)} again"
         seen.add(path)
     raise InvariantBroken("no key is there twice")
@@ -319,6 +321,27 @@ def _plain_toml(text: str) -> str:
     """The message of Python's parser, with keys as they are written, and an unclosed text called so."""
     dotted = _KEYS.sub(lambda found: ".".join(re.findall(r"'([^']*)'", found[0])), text)
     return dotted.replace(r"Illegal character '\n'", "a text has no closing quote")
+
+
+def shown_value(value: object, depth: int = 3) -> str:
+    """A value of TOML or JSON as its file writes it, not as Python does; the beginning of a long one."""
+    match value:
+        case None:
+            text = "null"
+        case bool():
+            text = str(value).lower()
+        case date() | time():
+            text = value.isoformat()
+        case list() | dict() if not depth:
+            text = "…"
+        case list():
+            text = f"[{', '.join(shown_value(one, depth - 1) for one in value[:_MOST_SHOWN])}]"
+        case dict():
+            entries = islice(value.items(), _MOST_SHOWN)
+            text = f"{{{', '.join(f'{key!r}: {shown_value(one, depth - 1)}' for key, one in entries)}}}"
+        case _:
+            text = repr(value)
+    return shortened(text)
 
 
 # Tables of TOML and objects of JSON, key by key.
@@ -461,7 +484,7 @@ class KeyedTable:
         return tuple(found) if all(_is(each, kind) for each in found) else self._refuse(key, found, allowed)
 
     def _refuse(self, key: str, found: object, allowed: str) -> NoReturn:
-        raise self._error(f"{key!r} is {shortened(repr(found))}; it must be {allowed}")
+        raise self._error(f"{key!r} is {shown_value(found)}; it must be {allowed}")
 
     def _error(self, text: str) -> InputError:
         return InputError(f"{self.where}: {text}")

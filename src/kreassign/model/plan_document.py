@@ -17,10 +17,20 @@ from dataclasses import dataclass, field
 
 from kreassign.errors import InputError, MalformedPlan
 from kreassign.model.cluster import TopicPartition, is_topic_name
-from kreassign.model.documents import Json, OtherKindError, conflict_in, is_id, line_at, other_kind, places, read_json
+from kreassign.model.documents import (
+    Json,
+    OtherKindError,
+    conflict_in,
+    is_id,
+    line_at,
+    other_kind,
+    places,
+    read_json,
+    shown_value,
+)
 from kreassign.model.plan import ANY_LOG_DIR, PLAN_VERSION, PartitionAssignment, Plan
 from kreassign.model.proposals import ASK_AGAIN, Proposals, has_proposals, is_plain_answer, parse_proposals
-from kreassign.model.text import counted, shortened
+from kreassign.model.text import counted
 
 NOT_PLANS = (
     (
@@ -167,12 +177,12 @@ def _kafkas(text: str) -> PlanDocument:
         raise MalformedPlan("no array `partitions` in it, so this is no reassignment JSON of Kafka")
     version = document.get("version", PLAN_VERSION)
     if version != PLAN_VERSION or isinstance(version, bool):
-        raise MalformedPlan(f"`version` is {shortened(repr(version))}; Kafka knows version {PLAN_VERSION} only")
+        raise MalformedPlan(f"`version` is {shown_value(version)}; Kafka knows version {PLAN_VERSION} only")
     if not entries:
         raise MalformedPlan(_NOTHING)
     cluster_id = document.get("cluster_id")
     if not isinstance(cluster_id, str | None):
-        raise MalformedPlan(f"`cluster_id` is {shortened(repr(cluster_id))}; it must be the id of a cluster")
+        raise MalformedPlan(f"`cluster_id` is {shown_value(cluster_id)}; it must be the id of a cluster")
     plan = _once_each(Plan(tuple(_assignments(entries, text))), text, "partitions")
     return PlanDocument(plan, cluster_id=cluster_id)
 
@@ -193,7 +203,7 @@ def _assignments(entries: Iterable[Json], text: str) -> Iterator[PartitionAssign
 
 def _assignment(entry: Json) -> PartitionAssignment:
     if not isinstance(entry, dict):
-        raise InputError(f"{shortened(repr(entry))} is no partition; it must be an object")
+        raise InputError(f"{shown_value(entry)} is no partition; it must be an object")
     topic: Json = entry.get("topic")
     partition: Json = entry.get("partition")
     replicas: Json = entry.get("replicas")
@@ -216,7 +226,7 @@ def _assignment(entry: Json) -> PartitionAssignment:
 def _unfit(entry: dict[str, Json], name: str, wanted: str) -> InputError:
     if name not in entry:
         return InputError(f"`{name}` is missing; it must be {wanted}")
-    return InputError(f"`{name}` is {shortened(repr(entry[name]))}; it must be {wanted}")
+    return InputError(f"`{name}` is {shown_value(entry[name])}; it must be {wanted}")
 
 
 def _once_each(plan: Plan, text: str, array: str) -> Plan:

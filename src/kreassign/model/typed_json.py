@@ -13,8 +13,8 @@ from functools import cache
 from types import MappingProxyType, NoneType, UnionType
 from typing import Any, NoReturn, Union, get_args, get_origin, get_type_hints
 
-from kreassign.model.documents import Json
-from kreassign.model.text import printable, shortened
+from kreassign.model.documents import Json, shown_value
+from kreassign.model.text import printable
 
 JSON_TYPES: Mapping[type, str] = MappingProxyType({
     str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null", list: "array", dict: "object",
@@ -72,7 +72,7 @@ class Reader:
         """Read the fields of a dataclass; those with a default may be missing."""
         hints, needed = hints_of(kind), needed_in(kind)
         if strange := [name for name in values if name not in needed]:
-            raise TypeError(f"there is no field {shortened(repr(strange[0]))}")
+            raise TypeError(f"there is no field {shown_value(strange[0])}")
         if missing := [name for name, is_needed in needed.items() if is_needed and name not in values]:
             raise TypeError(f"it has no {missing[0]!r}")
         return kind(**{name: self.value(one, hints[name], name) for name, one in values.items()})
@@ -86,7 +86,7 @@ class Reader:
 
 def refuse(value: Json, wanted: type, name: str) -> NoReturn:
     """Raise TypeError for a value of another type."""
-    raise TypeError(f"{name} is {shortened(repr(value))}, which is no {JSON_TYPES[wanted]}")
+    raise TypeError(f"{name} is {shown_value(value)}, which is no {JSON_TYPES[wanted]}")
 
 
 @cache

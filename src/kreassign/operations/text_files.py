@@ -14,8 +14,17 @@ from kreassign.model.documents import conflict_in, decoded
 
 
 def read_text(path: Path) -> str:
-    """Read a text file in UTF-8. Raises InputError, which names the file, and its encoding or format."""
-    return decoded_file(path, path.read_bytes())
+    """Read a text file in UTF-8. Raises InputError, which names the file, and its encoding or format.
+
+    Raises FileNotFoundError for a file that is not there, as some need not be.
+    """
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise InputError(f"{path}: it cannot be read: {error.strerror}") from error
+    return decoded_file(path, content)
 
 
 def read_filled_text(path: Path) -> str:

@@ -146,7 +146,9 @@ def test_a_tolerance_from_outside_is_for_goals_that_state_none() -> None:
     ("disk-reserve = 150", "disk-reserve: 150 is not below 100"),
     ("[broker-racks]\nbig = 'a'", "broker-racks: 'big' is not the id of a broker"),
     ("[broker-racks]\n7 = 3", "broker-racks.7 must be the name of a rack"),
-    ("disk-reserve = true", "disk-reserve: True is not a number"),
+    ("disk-reserve = true", "disk-reserve: true is not a number"),
+    ("disk-reserve = 07:00:00", "disk-reserve: 07:00:00 is not a number"),
+    ("racks = [2027-01-31, true]", r"racks: \[2027-01-31, true\] is none of"),
     ("tolerance = inf", "tolerance: inf is not a number of 0 or more"),
     ("[[goals]]\nname = 'disk'\nweight = nan", "goal disk: weight: nan is not a number of 0 or more"),
 ])  # fmt: skip

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from kreassign.errors import InputError
-from kreassign.model.documents import finite, read_toml
+from kreassign.model.documents import finite, read_toml, shown_value
 from kreassign.model.plan_facts import RackPrices, joined_prices
 from kreassign.model.text import LARGEST_AMOUNT, LARGEST_ID, name_pattern, parse_amount, parse_whole, shortened
 from kreassign.planner.goals import FAILOVER, TOPIC_LEADERS, TOPIC_SPREAD, goal_named
@@ -139,7 +139,7 @@ def _refuse_repeated(names: Iterable[str]) -> None:
 def _racks(key: str, value: Toml) -> RackRule:
     names = {rule.name.lower(): rule for rule in RackRule}
     if not isinstance(value, str) or value not in names:
-        raise InputError(f"{key}: {value!r} is none of {', '.join(names)}")
+        raise InputError(f"{key}: {shown_value(value)} is none of {', '.join(names)}")
     return names[value]
 
 
@@ -182,9 +182,7 @@ def _amount(key: str, value: Toml) -> float:
     if not isinstance(value, str):
         amount = _positive(key, value)
         if amount > LARGEST_AMOUNT:
-            raise InputError(
-                f"{key}: {shortened(repr(value))} is too large; the largest is {LARGEST_AMOUNT} (2^63 - 1)"
-            )
+            raise InputError(f"{key}: {shown_value(value)} is too large; the largest is {LARGEST_AMOUNT} (2^63 - 1)")
         return amount
     try:
         return float(parse_amount(value))
@@ -238,7 +236,7 @@ def _counts(key: str, value: Toml) -> dict[str, int]:
     counts = {name: _positive(f"{key}.{name}", one) for name, one in _table(key, value).items()}
     for name, count in counts.items():
         if not count.is_integer() or count > LARGEST_ID:
-            raise InputError(f"{key}.{name}: {shortened(repr(value[name]))} is not a whole number up to {LARGEST_ID}")
+            raise InputError(f"{key}.{name}: {shown_value(value[name])} is not a whole number up to {LARGEST_ID}")
     return {name: int(count) for name, count in counts.items()}
 
 
@@ -292,7 +290,7 @@ def _integers(key: str, value: Toml) -> tuple[int, ...]:
 
 def _positive(key: str, value: Toml) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= sys.float_info.max:
-        raise InputError(f"{key}: {shortened(repr(value))} is not a number of 0 or more")
+        raise InputError(f"{key}: {shown_value(value)} is not a number of 0 or more")
     return float(value)
 
 
@@ -304,7 +302,7 @@ def _reserve(key: str, value: Toml) -> float:
     found = _percent(key, value)
     if found >= 1:
         raise InputError(
-            f"{key}: {shortened(repr(value))} is not below 100; it is the percentage of a disk that stays free"
+            f"{key}: {shown_value(value)} is not below 100; it is the percentage of a disk that stays free"
         )
     return found
 

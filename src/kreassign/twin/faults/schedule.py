@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from kreassign.errors import InputError
+from kreassign.model.documents import shown_value
 from kreassign.model.text import parse_whole, shortened
 from kreassign.twin.cluster import Twin
 from kreassign.twin.faults.kinds import KINDS, Action, Kind, Parameter, milliseconds, need_broker, restart
@@ -120,7 +121,7 @@ def _read(shown: object, parameter: Parameter, value: object) -> Any:
 
 
 def _brief(value: object) -> str:
-    return repr(shortened(value)) if isinstance(value, str) else shortened(repr(value))
+    return repr(shortened(value)) if isinstance(value, str) else shown_value(value)
 
 
 def _kind(shown: object, name: object) -> Kind:
