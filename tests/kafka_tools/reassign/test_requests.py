@@ -59,6 +59,13 @@ def test_verify_and_cancel_take_their_options(request_of):
     assert request_of(Action.CANCEL, text) == requests.CancelRequest(PLAN, preserves_throttles=True, timeout_ms=10_000)
 
 
+def test_the_rest_of_a_redirected_plan_is_kept_beside_its_file(request_of, tmp_path):
+    with (tmp_path / "file.json").open("w") as plan:
+        words = f"--reassignment-json-file /dev/fd/{plan.fileno()} --reassignment-batch-size 1"
+        assert request_of(Action.EXECUTE, words).beside == tmp_path / "file.json"
+    assert request_of(Action.EXECUTE, "--reassignment-json-file FILE").beside is None
+
+
 def test_verify_and_cancel_read_what_execute_refuses(request_of):
     text = '{"partitions":[{"topic":"foo","partition":0,"replicas":[1,1]},{"topic":"foo","partition":0,"replicas":[]}]}'
     assert len(request_of(Action.VERIFY, "--reassignment-json-file FILE", text).plan) == 2

@@ -161,8 +161,14 @@ def _execute(options: Options) -> ExecuteRequest:
         expected=_expected(options, plan),
         batches=batches,
         cancels_first=options.has("cancel-first"),
-        beside=Path(options.text("reassignment-json-file") or "") if batches.batch_size else None,
+        beside=_place(options.text("reassignment-json-file") or "") if batches.batch_size else None,
     )
+
+
+def _place(text: str) -> Path:
+    """The path of a plan; for /dev/stdin that of the file behind it: what is written to /dev is lost with the host."""
+    path = Path(text)
+    return path.resolve() if Path("/dev") in path.parents else path
 
 
 def _batches(options: Options) -> BatchOptions:
