@@ -121,6 +121,7 @@ class Window:
 _TIME = r"([01]?\d|2[0-4]):([0-5]\d)"
 _WINDOW = re.compile(f"{_TIME}-{_TIME}", re.ASCII)
 _DAY_MINUTES = 24 * 60
+_UTC = "UTC"
 _YEAR_9999_MS = 253_370_764_800_000
 
 
@@ -147,15 +148,17 @@ def parse_time_zone(name: str) -> str:
 class Schedule:
     """Hours in which moves may be started and in flight. Without windows: any time before the deadline.
 
-    Raises InputError for a deadline that no clock shows in every time zone.
+    Raises InputError for a time zone that this machine does not know, and a deadline that no clock shows in every one.
     """
 
     windows: tuple[Window, ...] = ()
-    time_zone: str = "UTC"
+    time_zone: str = _UTC
     deadline_ms: int | None = None
     at_end: AtWindowEnd = AtWindowEnd.FINISH
 
     def __post_init__(self) -> None:
+        if self.time_zone != _UTC:  # a machine without any time zones can run without windows
+            parse_time_zone(self.time_zone)
         if self.deadline_ms is not None and not 0 <= self.deadline_ms < _YEAR_9999_MS:
             raise InputError("a deadline must be in the years 1970 to 9998; leave it out where there is none")
 
