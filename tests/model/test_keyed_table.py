@@ -77,13 +77,13 @@ AMOUNT = "an amount such as 20MB/s, 1.5 GB or 1000000"
     (r'k = "\u0000"', lambda t: t.text("k"), rf"'k' is '\x00'; it must be {TEXT}"),
     ("k = 'yes'", lambda t: t.flag("k", default=False), "'k' is 'yes'; it must be true or false"),
     ("k = 1", lambda t: t.flag("k", default=False), "'k' is 1; it must be true or false"),
-    ("k = true", lambda t: t.whole("k"), "'k' is True; it must be a whole number of at least 0"),
+    ("k = true", lambda t: t.whole("k"), "'k' is true; it must be a whole number of at least 0"),
     ("k = nan", lambda t: t.number("k"), "'k' is nan; it must be a number of at least 0"),
     ("k = inf", lambda t: t.number("k"), "'k' is inf; it must be a number of at least 0"),
     ("k = 'fast'", lambda t: t.amount("k"), f"'k' is 'fast'; it must be {AMOUNT}"),
     ("k = [1]", lambda t: t.texts("k"), "'k' is [1]; it must be a list of texts"),
     ("k = ['a']", lambda t: t.wholes("k"), "'k' is ['a']; it must be a list of whole numbers"),
-    ("k = [1, 9]", lambda t: t.wholes("k", most=8), "'k' is (1, 9); it must be a list of whole numbers from 0 to 8"),
+    ("k = [1, 9]", lambda t: t.wholes("k", most=8), "'k' is [1, 9]; it must be a list of whole numbers from 0 to 8"),
     ("k = 1", lambda t: t.tables("k"), "'k' is 1; it must be tables, each beginning with [[k]]"),
     ("k = -1", lambda t: t.whole("k"), "'k' is -1; it must be a whole number of at least 0"),
     ("k = 1", lambda t: t.whole("k", least=2), "'k' is 1; it must be a whole number of at least 2"),
@@ -93,7 +93,7 @@ AMOUNT = "an amount such as 20MB/s, 1.5 GB or 1000000"
     ("k = -0.1", lambda t: t.number("k"), "'k' is -0.1; it must be a number of at least 0"),
     ("k = 7.6", lambda t: t.number("k", most=7.5), "'k' is 7.6; it must be a number of at least 0 and at most 7.5"),
     ("k = 'a'", lambda t: t.number("k"), "'k' is 'a'; it must be a number of at least 0"),
-    ("k = true", lambda t: t.number("k"), "'k' is True; it must be a number of at least 0"),
+    ("k = true", lambda t: t.number("k"), "'k' is true; it must be a number of at least 0"),
     ("k = -1", lambda t: t.amount("k"), f"'k' is -1; it must be {AMOUNT}"),
     ("k = 2", lambda t: t.amount("k", least=3), f"'k' is 2; it must be {AMOUNT}, at least 3"),
     ("k = '2 B'", lambda t: t.amount("k", least=3), f"'k' is '2 B'; it must be {AMOUNT}, at least 3"),
@@ -101,12 +101,12 @@ AMOUNT = "an amount such as 20MB/s, 1.5 GB or 1000000"
     (f"k = {LARGEST_AMOUNT + 1}", lambda t: t.amount("k"), f"'k' is {2**63}; it must be {AMOUNT}"),
     ("k = '9 EiB'", lambda t: t.amount("k"), f"'k' is '9 EiB'; it must be {AMOUNT}"),
     ("k = 'a'", lambda t: t.texts("k"), "'k' is 'a'; it must be a list of texts"),
-    (r'k = ["\u0000"]', lambda t: t.texts("k"), rf"'k' is ('\x00',); it must be a list, each {TEXT}"),
-    ("k = [true]", lambda t: t.wholes("k"), "'k' is [True]; it must be a list of whole numbers"),
-    ("k = [-1]", lambda t: t.wholes("k"), f"'k' is (-1,); it must be a list of whole numbers from 0 to {LARGEST_ID}"),
+    (r'k = ["\u0000"]', lambda t: t.texts("k"), rf"'k' is ['\x00']; it must be a list, each {TEXT}"),
+    ("k = [true]", lambda t: t.wholes("k"), "'k' is [true]; it must be a list of whole numbers"),
+    ("k = [-1]", lambda t: t.wholes("k"), f"'k' is [-1]; it must be a list of whole numbers from 0 to {LARGEST_ID}"),
     (
         f"k = [{LARGEST_ID + 1}]", lambda t: t.wholes("k", least=1),
-        f"'k' is (2147483648,); it must be a list of whole numbers from 1 to {LARGEST_ID}",
+        f"'k' is [2147483648]; it must be a list of whole numbers from 1 to {LARGEST_ID}",
     ),
     ("k = 1", lambda t: t.text_map("k"), f"'k' is 1; it must be {MAP}"),
     ("k = { a = 1 }", lambda t: t.text_map("k"), f"'k' is {{'a': 1}}; it must be {MAP}"),
@@ -137,7 +137,7 @@ def test_null_is_there_and_is_no_value() -> None:
     nothing = KeyedTable.from_json('{"k": null}', "x.json")
     with pytest.raises(InputError) as refusal:
         nothing.text("k")
-    assert str(refusal.value) == f"x.json: 'k' is None; it must be {TEXT}"
+    assert str(refusal.value) == f"x.json: 'k' is null; it must be {TEXT}"
 
 
 def test_a_table_within_a_table_is_named_by_both() -> None:

@@ -332,9 +332,9 @@ def shown_value(value: object, depth: int = 3) -> str:
             text = str(value).lower()
         case date() | time():
             text = value.isoformat()
-        case list() | dict() if not depth:
+        case list() | tuple() | dict() if not depth:
             text = "…"
-        case list():
+        case list() | tuple():
             text = f"[{', '.join(shown_value(one, depth - 1) for one in value[:_MOST_SHOWN])}]"
         case dict():
             entries = islice(value.items(), _MOST_SHOWN)

@@ -84,7 +84,7 @@ def test_tables_and_texts_of_a_file_say_the_same() -> None:
     ({"at": 1, "broker": 2}, "has no kind"),
     ({"kind": "crash", "broker": 2}, "has no at"),
     ({"kind": "crash", "at": 1, "broker": 2, "dir": "/d0"}, "says dir; its form is crash:BROKER"),
-    ({"kind": "crash", "at": 1, "broker": True}, "broker True is no number"),
+    ({"kind": "crash", "at": 1, "broker": True}, "broker true is no number"),
     ({"kind": "crash", "at": 1, "broker": 1.5}, "broker 1.5 is no number"),
 ])  # fmt: skip
 def test_what_makes_no_sense_is_refused_with_the_entry(entry: Any, text: str) -> None:
