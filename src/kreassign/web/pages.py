@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
+from inspect import iscoroutinefunction
 from typing import Any
 from urllib.parse import parse_qs, quote, urlencode
 
@@ -321,25 +322,24 @@ class Pages:
         return HTMLResponse(content, status)
 
     def _read(self, answer: Callable[[Request], Any]) -> Callable[[Request], Any]:
-        """Require permission to read; redirect other browsers to the login page."""
+        """Require permission to read; redirect other browsers to the login page. Pages are made in threads."""
 
         async def read(request: Request) -> Response:
             can_log_in = bool(self._settings.everybody) and "text/html" in request.headers.get("accept", "")
             if can_log_in and not self._access.may_read(request):
                 return RedirectResponse("/login", 303)
             self._access.check_read(request)
-            found: Response = await answer(request)
+            is_stream = iscoroutinefunction(answer)
+            found: Response = await (answer(request) if is_stream else run_in_threadpool(answer, request))
             return found
 
         return read
 
-    async def _index(self, _: Request) -> Response:
-        runs = await run_in_threadpool(self._served.runs, SHOWN_RUNS, None)
-        clusters = await run_in_threadpool(self._served.clusters)
-        pilots = await run_in_threadpool(self._served.autopilots)
+    def _index(self, _: Request) -> Response:
+        clusters = self._served.clusters()
         return self._page(
-            "index.html", runs=runs.runs, clusters=clusters.clusters, name_of=self._name_of(clusters),
-            shown_runs=SHOWN_RUNS, pilots=pilots,
+            "index.html", runs=self._served.runs(SHOWN_RUNS, None).runs, clusters=clusters.clusters,
+            name_of=self._name_of(clusters), shown_runs=SHOWN_RUNS, pilots=self._served.autopilots(),
         )  # fmt: skip
 
     def _name_of(self, clusters: records.Clusters | None = None) -> Callable[[str], str]:
@@ -348,19 +348,16 @@ class Pages:
         names = {one.cluster_id: one.name for one in named if one.name}
         return lambda cluster_id: names.get(cluster_id, cluster_id)
 
-    async def _cluster(self, _: Request) -> Response:
-        state = await run_in_threadpool(self._served.cluster)
-        name_of = await run_in_threadpool(self._name_of)
+    def _cluster(self, _: Request) -> Response:
+        state = self._served.cluster()
         loads = next((broker.loads for broker in state.brokers if broker.loads), ())  # those of a live broker
         return self._page(
             "cluster.html", cluster=state, recommendations=state.recommendations, goals=[load.goal for load in loads],
-            broker_cells=broker_cells, fullest=fullest_text, choices=CHOICES, json=text, name_of=name_of,
+            broker_cells=broker_cells, fullest=fullest_text, choices=CHOICES, json=text, name_of=self._name_of(),
         )  # fmt: skip
 
-    async def _autopilot(self, request: Request, *, is_dry: bool) -> Response:
-        return await run_in_threadpool(self._autopilot_page, request.path_params["cluster_id"], is_dry=is_dry)
-
-    def _autopilot_page(self, cluster_id: str, *, is_dry: bool) -> Response:
+    def _autopilot(self, request: Request, *, is_dry: bool) -> Response:
+        cluster_id = request.path_params["cluster_id"]
         memory = memory_of(self._served.decisions(cluster_id, is_dry=is_dry))
         at_ms, off = self._served.clock.now_ms(), memory.off
         silent_ms = at_ms - (memory.looked_ms or 0)
@@ -373,15 +370,11 @@ class Pages:
             day_bytes=spent_bytes(memory, at_ms, DAY_MS), week_bytes=spent_bytes(memory, at_ms, WEEK_MS),
         )  # fmt: skip
 
-    async def _finding(self, request: Request) -> Response:
+    def _finding(self, request: Request) -> Response:
         asked = request.query_params
         with not_found():
             name = name_of(asked.get("kind", ""), asked.get("subject", ""))
-        return await run_in_threadpool(
-            self._finding_page, asked.get("cluster", ""), name, is_dry=asked.get("dry-run") == "yes"
-        )
-
-    def _finding_page(self, cluster_id: str, name: Name, *, is_dry: bool) -> Response:
+        cluster_id, is_dry = asked.get("cluster", ""), asked.get("dry-run") == "yes"
         events = self._served.decisions(cluster_id, is_dry=is_dry)
         memory = memory_of(events)
         finding, evidence = memory.findings.get(name), curve(events, name)
@@ -404,43 +397,40 @@ class Pages:
             more=max(0, len(moves) - records.SHOWN_MOVES), least_s=None if prediction is None else prediction.least_s,
         )  # fmt: skip
 
-    async def _run(self, request: Request) -> Response:
-        run = await run_in_threadpool(self._served.live, request.path_params["run_id"])
-        name_of = await run_in_threadpool(self._name_of)
+    def _run(self, request: Request) -> Response:
+        run = self._served.live(request.path_params["run_id"])
         return self._page(
             "run.html", run=run, shown=shown(run), broker_columns=BROKER_COLUMNS, move_columns=MOVE_COLUMNS,
-            shown_moves=records.SHOWN_MOVES, orders=list(Order), size=(CHART_WIDTH, CHART_HEIGHT), name_of=name_of,
+            shown_moves=records.SHOWN_MOVES, orders=list(Order), size=(CHART_WIDTH, CHART_HEIGHT),
+            name_of=self._name_of(),
         )  # fmt: skip
 
     async def _live(self, request: Request) -> Response:
         return await self._streams.answer(request.path_params["run_id"], self._served.follower, _fields)
 
-    async def _report(self, request: Request) -> Response:
-        return _report(await run_in_threadpool(self._served.report, request.path_params["run_id"]))
+    def _report(self, request: Request) -> Response:
+        return _report(self._served.report(request.path_params["run_id"]))
 
-    async def _plan_report(self, request: Request) -> Response:
-        return _report(await run_in_threadpool(self._served.plan_report, request.path_params["name"]))
+    def _plan_report(self, request: Request) -> Response:
+        return _report(self._served.plan_report(request.path_params["name"]))
 
-    async def _plans(self, _: Request) -> Response:
-        plans = await run_in_threadpool(self._served.plans)
-        return self._page("plans.html", plans=plans.plans)
+    def _plans(self, _: Request) -> Response:
+        return self._page("plans.html", plans=self._served.plans().plans)
 
-    async def _plan(self, request: Request) -> Response:
-        plan = await run_in_threadpool(self._served.plan, request.path_params["name"])
-        name_of = await run_in_threadpool(self._name_of)
+    def _plan(self, request: Request) -> Response:
+        plan = self._served.plan(request.path_params["name"])
         limits = None if plan.limits is None else [(limit_amount(one), one.source) for one in plan.limits]
         unheeded = list(unheeded_sentences(plan.unknown_goals, plan.uneven_topics))
         return self._page(
             "plan.html", plan=plan, limits=limits, unheeded=unheeded, orders=list(Order), guards=DEFAULTS,
-            reactions=list(Reaction), name_of=name_of,
+            reactions=list(Reaction), name_of=self._name_of(),
         )  # fmt: skip
 
-    async def _api(self, _: Request) -> Response:
+    def _api(self, _: Request) -> Response:
         return self._page("api.html", calls=CALLS, document_path=DOCUMENT_PATH)
 
-    async def _metrics(self, _: Request) -> Response:
-        content = await run_in_threadpool(self._served.metrics)
-        return Response(content, media_type="text/plain; version=0.0.4")
+    def _metrics(self, _: Request) -> Response:
+        return Response(self._served.metrics(), media_type="text/plain; version=0.0.4")
 
     # --- sessions of browsers, if reading needs the token ---
 
