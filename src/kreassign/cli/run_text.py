@@ -29,7 +29,7 @@ from kreassign.errors import ExecutionError
 from kreassign.executor.eta import CALCULATING, HAS_ENDED
 from kreassign.executor.events import Request
 from kreassign.model import Reassignment
-from kreassign.model.run import BrokerProgress, Estimate, Interval, MoveHistory, MoveStatus, Phase, Progress, RunHistory
+from kreassign.model.run import BrokerProgress, Estimate, MoveHistory, MoveStatus, Phase, Progress, RunHistory
 from kreassign.model.text import agreeing, counted, printable
 from kreassign.report.text import format_bytes, format_duration, format_rate, rates_text, run_state
 
@@ -365,19 +365,13 @@ def overall_text(run: RunHistory) -> str:
 
 def eta_text(progress: Progress) -> str:
     """Predicted end of the run, or the reason why it is unknown."""
-    if progress.end is not None:
-        return f"ETA {format_duration(progress.end.expected_s)}{_between(progress.end)}"
+    if (end := progress.end) is not None:
+        between = f" (from {format_duration(end.earliest_s)} to {format_duration(end.latest_s)})"
+        return f"ETA {format_duration(end.expected_s)}{between if end.latest_s else ''}"
     why = progress.why_no_end or CALCULATING
     if why.startswith(HAS_ENDED):
         return why
     return f"ETA {why}" if why.startswith(CALCULATING) else f"ETA unknown: {why}"
-
-
-def _between(end: Interval) -> str:
-    """The uncertainty of the end, if large enough to mention."""
-    if end.latest_s == 0:
-        return ""
-    return f" (from {format_duration(end.earliest_s)} to {format_duration(end.latest_s)})"
 
 
 def _added(move: MoveHistory) -> str:

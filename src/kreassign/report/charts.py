@@ -120,6 +120,9 @@ def heat_map(
     highest = max([top or 0.0, 2 * (middle or 0.0), *known]) or 1.0
     if top is not None and middle is not None:
         highest = max(top, 2 * middle)
+    scale = [[0, colours[0]], [1, colours[1]]]
+    if middle is not None:
+        scale = [[0, "--cool"], [middle / highest, "--even"], [1, "--hot"]]
     trace = {
         "type": "heatmap",
         **_columns(grid),
@@ -132,7 +135,7 @@ def heat_map(
         "xgap": 2 if grid.slot_s is None else 0,
         "ygap": 2,
         "showscale": False,
-        "colorscale": _colours(colours, middle, highest),
+        "colorscale": scale,
         "zmin": 0.0,
         "zmax": highest,
     }
@@ -150,13 +153,6 @@ def _columns(grid: Grid) -> Figure:
     names = list(map(text, grid.columns))
     places = {"x": names} if grid.slot_s is None else {"x0": grid.slot_s / 2, "dx": grid.slot_s}
     return {**places, "customdata": [names for _ in grid.rows]}
-
-
-def _colours(colours: tuple[str, str], middle: float | None, highest: float) -> list[list[float | str]]:
-    """Colour scale: (fraction of the highest value, colour) pairs."""
-    if middle is None:
-        return [[0, colours[0]], [1, colours[1]]]
-    return [[0, "--cool"], [middle / highest, "--even"], [1, "--hot"]]
 
 
 def lines(curves: Sequence[Line], flags: Iterable[Flag] = (), *, unit: str = "B/s", end_s: float = 0.0) -> Figure:

@@ -95,27 +95,19 @@ def _no_throttle_left(run: RunHistory) -> Check:
     return _check(statement, run.throttle_residue)
 
 
-def _wrong_order(move: MoveHistory, row: Row) -> str | None:
-    shown = tuple(row["replicas"])
-    return None if shown == move.target else f"is on {listed_ids(shown)}, not on {listed_ids(move.target)}"
-
-
 def _out_of_sync(_: MoveHistory, row: Row) -> str | None:
     missing = tuple(sorted(set(row["replicas"]) - set(row["isr"])))
     return f"has {listed_ids(missing)} out of sync" if missing else None
 
 
-def _wrong_leader(move: MoveHistory, row: Row) -> str | None:
-    preferred = move.target[0]
-    return None if row["leader"] == preferred else f"is led by {row['leader']}, not by {preferred}"
-
-
 _CLUSTER_CHECKS: tuple[tuple[str, _Complaint], ...] = (
-    ("Replicas are where the plan says, in its order", _wrong_order),
+    ("Replicas are where the plan says, in its order",
+     lambda move, row: None if (shown := tuple(row["replicas"])) == move.target
+     else f"is on {listed_ids(shown)}, not on {listed_ids(move.target)}"),
     ("All replicas of the moved partitions are in sync", _out_of_sync),
-    ("The preferred leaders lead", _wrong_leader),
-    (
-        "No partition of the plan is still being reassigned",
-        lambda _, row: "is still being reassigned" if row["adding"] or row["removing"] else None,
-    ),
-)
+    ("The preferred leaders lead",
+     lambda move, row: None if row["leader"] == move.target[0]
+     else f"is led by {row['leader']}, not by {move.target[0]}"),
+    ("No partition of the plan is still being reassigned",
+     lambda _, row: "is still being reassigned" if row["adding"] or row["removing"] else None),
+)  # fmt: skip

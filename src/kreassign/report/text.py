@@ -40,18 +40,14 @@ def rates_text(rates: ThrottleRates) -> str:
     """A throttle as text; empty without one."""
     if not rates.is_limited:
         return ""
-    general = _general(rates)
-    return ", ".join((general, *(f"broker {one.broker}: {_limit(one.bytes_per_s)}" for one in rates.per_broker)))
-
-
-def _general(rates: ThrottleRates) -> str:
+    general = "no limit" if rates.bytes_per_s is None else f"{format_rate(rates.bytes_per_s)} per broker"
     if rates.adaptive is not None:
-        return f"what other traffic leaves of {format_rate(rates.adaptive.capacity_bytes_per_s)} per broker"
-    return "no limit" if rates.bytes_per_s is None else f"{format_rate(rates.bytes_per_s)} per broker"
-
-
-def _limit(bytes_per_s: int | None) -> str:
-    return "no limit" if bytes_per_s is None else format_rate(bytes_per_s)
+        general = f"what other traffic leaves of {format_rate(rates.adaptive.capacity_bytes_per_s)} per broker"
+    single = (
+        f"broker {one.broker}: {'no limit' if one.bytes_per_s is None else format_rate(one.bytes_per_s)}"
+        for one in rates.per_broker
+    )
+    return ", ".join((general, *single))
 
 
 def format_time(time_ms: int | None) -> str:

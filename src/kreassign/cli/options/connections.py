@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from kreassign.admin.properties import PROVIDER_CLASSES, PROVIDERS_KEY, addresses_of, read_properties
@@ -32,22 +33,16 @@ _PATIENCE_S = 60
 
 def with_secrets(properties: Mapping[str, str]) -> dict[str, str]:
     """The properties with secrets inserted. Raises InputError, which names the property, if a command fails."""
-    found = {key: _resolved(key, text) for key, text in properties.items()}
+    found = {key: _COMMAND.sub(partial(_printed, key), text) for key, text in properties.items()}
     if not found or PROVIDERS_KEY in found:
         return found
     classes = {f"{PROVIDERS_KEY}.{name}.class": kind for name, kind in PROVIDER_CLASSES.items()}
     return {PROVIDERS_KEY: ",".join(PROVIDER_CLASSES), **classes, **found}
 
 
-def _resolved(key: str, text: str) -> str:
-    def printed(match: re.Match[str]) -> str:
-        return _printed(key, match[1])
-
-    return _COMMAND.sub(printed, text)
-
-
-def _printed(key: str, command: str) -> str:
+def _printed(key: str, match: re.Match[str]) -> str:
     """The first line of a command's output; its stderr stays on the terminal, where it may also ask."""
+    command = match[1]
     try:
         done = subprocess.run(shlex.split(command), stdout=subprocess.PIPE, text=True, timeout=_PATIENCE_S, check=True)
         return done.stdout.splitlines()[0]
