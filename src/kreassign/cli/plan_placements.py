@@ -41,8 +41,6 @@ from kreassign.operations.verify import (
 from kreassign.report.plan_page import drift_markdown
 from kreassign.report.text import format_bytes, format_rate
 
-# `new-topic` and `partitions`: place partitions that do not exist yet.
-
 SHOWN_MISSES = 10
 
 
@@ -170,8 +168,6 @@ def _document(found: plan_tasks.NewPlacement, loads: LoadBasis) -> dict[str, Any
         "plan": json.loads(format_plan(found.plan, found.cluster_id)),
     }  # fmt: skip
 
-
-# `kreassign plan check`: compare the cluster with the placement files of a repository.
 
 CHECK = "check"
 SHOWN = 200

@@ -148,9 +148,6 @@ def _next(cluster: ClusterOptions, seen: Overview | None, found: RunHistory | No
         yield next_command("plan", "--out", "plan.json", takes=CLUSTER)
 
 
-# `kreassign doctor`: find problems of the cluster that affect reassignments, with remedies.
-
-
 @examples(
     "kreassign doctor --bootstrap-server localhost:9092",
     "kreassign doctor --bootstrap-server localhost:9092 --measure-for 60s",
@@ -220,8 +217,6 @@ def _tell_diagnosis(found: Diagnosis, cluster: ClusterOptions) -> None:
     terminal.print("no faults" if found.notes else "all is well")
     print_next(next_command("plan", "--out", "plan.json", takes=CLUSTER))
 
-
-# `kreassign verify`: check that the cluster matches a plan or a run, and that no throttle is left.
 
 SHOWN_FINDINGS = 10
 
@@ -315,9 +310,6 @@ def _tell_verification(found: Verification, cluster: ClusterOptions) -> None:
         f"{counted(len(sizes), 'copy', 'copies')}"
     )
     console().print(f"{held}: " + ("all as planned" if found.is_ok else counted(len(found.findings), "finding")))
-
-
-# `kreassign snapshot`: write the present state of the cluster as tables.
 
 
 @examples(

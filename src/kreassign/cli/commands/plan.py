@@ -30,8 +30,6 @@ from kreassign.operations.run_journals import status
 from kreassign.planner.results import explain, known_partition
 from kreassign.planner.tasks import TopicChoice
 
-# Finish every planning task: make the plan, write and show it.
-
 
 def finish(
     options: PlanOptions, task: plan_tasks.Task, *, savings: bool = False, allow_factor_change: bool = False
@@ -72,9 +70,6 @@ def finish(
         options.output_format,
         ShownPlan(options.is_wide, options.max_load_age_s, not isinstance(task, plan_tasks.WhatIf)),
     )
-
-
-# `kreassign plan import`: check and price another tool's plan like our own.
 
 
 @examples(

@@ -35,8 +35,6 @@ from kreassign.operations.report import (
 )
 from kreassign.report.text import format_bytes, format_duration, format_rate
 
-# `kreassign report`: one page about a run or a plan.
-
 
 @examples(
     "kreassign report --run 20270131T220000Z-1a2b3c4d --data ./data",
@@ -95,8 +93,6 @@ def report(
     else:
         print_next(*commands_after(found))
 
-
-# `kreassign audit`: compare a run's promises with what happened, and prove that a move lost no record.
 
 Row = dict[str, Any]
 

@@ -93,8 +93,6 @@ def _meant(context: RunContext, run_id: str | None, cluster: ClusterOptions) -> 
     return meant_journal(context.state_dir, run_id, cluster)
 
 
-# `kreassign rollback`: undo what a run did, by a second run.
-
 SHOWN_SKIPPED = 20
 
 
@@ -440,9 +438,6 @@ def _say_who_approved(started: RunStarted) -> None:
         click.echo(str(started.approval), err=True)
 
 
-# `kreassign resume`: continue a paused, interrupted or killed run.
-
-
 @examples(
     "kreassign resume",
     "kreassign resume 20270131T220000Z-1a2b3c4d --bootstrap-server localhost:9092",
@@ -502,9 +497,6 @@ def resume(
     raise click.exceptions.Exit(code)
 
 
-# `kreassign cancel`: end a run before all its moves are done.
-
-
 @examples(
     "kreassign cancel",
     "kreassign cancel 20270131T220000Z-1a2b3c4d --drain",
@@ -552,8 +544,6 @@ def cancel(
             print_summary(console(), found)
     raise click.exceptions.Exit(exit_code(found))
 
-
-# `kreassign define-monitoring`: alert rules for Prometheus, a dashboard for Grafana.
 
 PORT = 9464
 """Port of the metrics in the examples of `kreassign run`."""

@@ -261,9 +261,6 @@ def _print_doubtful(terminal: Console, found: Doubtful) -> None:
         terminal.print(f"and {format_count(more)} more; --format csv has all")
 
 
-# `kreassign show-load`: show the tables of the last load, without computing a load and without Spark.
-
-
 def print_loads(data: Path | str, cluster: str | None = None, top: int = SHOWN, as_of: AsOf | None = None) -> None:
     """Print the load of each cluster, or of one."""
     terminal = console()
@@ -351,8 +348,6 @@ def show_load_command(
         print_loads(data, cluster, top or SHOWN, as_of)
         print_next(next_command("plan", "--out", "plan.json", takes=DATA))
 
-
-# `kreassign define-tables`: tables for a catalog or dbt.
 
 _SCHEMA = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
 _LOCATION = re.compile(r"(/|[A-Za-z][A-Za-z0-9+.-]*:/)[^\x00-\x20]*")

@@ -67,8 +67,6 @@ from kreassign.operations.plan_files import approve as approve_plan
 from kreassign.operations.run_journals import all_journals, forget_brokers, forget_journal, named_journal, this_operator
 from kreassign.report.text import format_bytes, format_rate, format_time, rates_text
 
-# `kreassign status`: show the progress or the end of a run from its journal, without the cluster.
-
 
 @examples(
     "kreassign status",
@@ -170,9 +168,6 @@ def _list_runs(journals: Sequence[Path], state_dir: Path, output_format: str) ->
         console().print(f"run {one.run_id}: {one}. {one.remedy}", soft_wrap=True)
 
 
-# `kreassign watch`: follow a run live from its journal, from any terminal, without the cluster.
-
-
 @examples(
     "kreassign watch",
     "kreassign watch 20270131T220000Z-1a2b3c4d",
@@ -201,9 +196,6 @@ def watch(run_id: str | None, cluster: ClusterOptions, state_dir: Path, output_f
         print_verbatim(json.dumps(to_document(found)))
     else:
         print_summary(console(), found)
-
-
-# `kreassign pause`, `throttle` and `pace`: steer moves, throttle and pace of a run.
 
 
 @examples(
@@ -381,9 +373,6 @@ def pace(run_id: str | None, pace: PaceOptions, cluster: ClusterOptions, state_d
     print_accepted(path, accepted, sentence, output_format)
 
 
-# `kreassign forget`: drop from an interrupted run what it can never restore.
-
-
 @examples(
     "kreassign forget 20270131T220000Z-1a2b3c4d --broker 4",
     "kreassign forget 20270131T220000Z-1a2b3c4d",
@@ -436,9 +425,6 @@ def _forget_journal(path: Path, output_format: str) -> None:
     click.echo(f"run {found.run_id} no longer stands in the way of others; its journal is kept as {kept}")
     click.echo("what it left on the cluster stays: `kreassign doctor` names reassignments and throttles")
     print_next(next_command("doctor", takes=CLUSTER))
-
-
-# `kreassign approve`: approve a plan, so that `kreassign run --require-approval` executes it.
 
 
 @examples(

@@ -275,9 +275,6 @@ def load(
     print_next(next_command("plan", "--out", "plan.json", takes=DATA))
 
 
-# `kreassign collect`: sample the cluster, round after round.
-
-
 @examples(
     "kreassign collect --bootstrap-server localhost:9092 --data ./data --interval 60s",
     "kreassign collect --bootstrap-server localhost:9092 --data ./data --interval 10s --rounds 6",
