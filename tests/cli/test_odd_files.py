@@ -14,15 +14,7 @@ from click.testing import CliRunner, Result
 import kreassign as kreassign_api
 from kreassign.cli.main import kreassign
 from kreassign.errors import MalformedPlan
-from kreassign.model import Broker
-from kreassign.model.snapshot import (
-    ClusterSnapshot,
-    SnapshotBroker,
-    SnapshotLogDir,
-    SnapshotPartition,
-    SnapshotTopic,
-    format_snapshot,
-)
+from kreassign.model import Broker, snapshot
 from kreassign.operations.snapshot_files import write_snapshot
 from kreassign.web.operations import Served
 from kreassign.web.settings import WebSettings
@@ -31,11 +23,11 @@ from tests.cli.test_help import EVERY_OPTION
 NOWHERE = "--bootstrap-server localhost:1"
 PLAN = '{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1]}]}'
 GENERATED = f"Current partition replica assignment\n{PLAN}\n\nProposed partition reassignment configuration\n{PLAN}\n"
-SNAPSHOT = ClusterSnapshot(
+SNAPSHOT = snapshot.ClusterSnapshot(
     1_767_225_600_000,
     "c",
-    (SnapshotBroker(Broker(1, "h", 9092), (SnapshotLogDir("/d", 1000, 500),)),),
-    (SnapshotTopic("t", (SnapshotPartition((1,), (1,), 1, 1, ("/d",), (10,)),)),),
+    (snapshot.SnapshotBroker(Broker(1, "h", 9092), (snapshot.SnapshotLogDir("/d", 1000, 500),)),),
+    (snapshot.SnapshotTopic("t", (snapshot.SnapshotPartition((1,), (1,), 1, 1, ("/d",), (10,)),)),),
 )
 PROPOSAL = {"topicPartition": {"topic": "t", "partition": 0}, "oldReplicas": [1], "newReplicas": [1]}
 COMMAND_LINES = {
@@ -150,7 +142,7 @@ BY_ITS_KIND = {
     "a plan": PLAN.encode(),
     "proposals": json.dumps({"proposals": [PROPOSAL]}).encode(),
     "an output of --generate": GENERATED.encode(),
-    "a snapshot": format_snapshot(SNAPSHOT).encode(),
+    "a snapshot": snapshot.format_snapshot(SNAPSHOT).encode(),
 }
 """Files that some commands take, and others name: what they are does not end any in a traceback."""
 

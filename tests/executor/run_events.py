@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kreassign.executor import throttle_ledger
 from kreassign.executor.events import (
     ConfigsRead,
     CopyProgress,
@@ -27,14 +28,6 @@ from kreassign.executor.instructions import Instruction
 from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.state import Machine, RunView
 from kreassign.executor.state.move import COPYING
-from kreassign.executor.throttle_ledger import (
-    ConfigOverride,
-    ConfigValue,
-    flows,
-    keys_to_change,
-    wanted_lists,
-    wanted_rates,
-)
 from kreassign.model import TopicPartition
 from kreassign.model.run import MoveStatus, RunHistory
 from kreassign.model.throttle import ThrottleRates
@@ -43,12 +36,18 @@ A0, A1 = TopicPartition("a", 0), TopicPartition("a", 1)
 MOVES = (PlannedMove(A0, (0, 1), (2, 1), 1_000), PlannedMove(A1, (1, 0), (1, 3), 500))
 RATE = 1_000_000
 LIVE = (0, 1, 2, 3, 4)
-FLOWS = flows({move.topic_partition: move.reassignment for move in MOVES})
-KEYS = keys_to_change(FLOWS, LIVE)
-BEFORE = tuple(ConfigValue(key, "7000" if key.resource.name == "1" else None) for key in KEYS)
+FLOWS = throttle_ledger.flows({move.topic_partition: move.reassignment for move in MOVES})
+KEYS = throttle_ledger.keys_to_change(FLOWS, LIVE)
+BEFORE = tuple(throttle_ledger.ConfigValue(key, "7000" if key.resource.name == "1" else None) for key in KEYS)
 KNOWN = {present.key: present.value for present in BEFORE}
-RATES = tuple(ConfigOverride(key, KNOWN[key], value) for key, value in wanted_rates(KNOWN, ThrottleRates(RATE)).items())
-LISTS = tuple(ConfigOverride(key, KNOWN[key], value) for key, value in wanted_lists(FLOWS, KNOWN).items())
+RATES = tuple(
+    throttle_ledger.ConfigOverride(key, KNOWN[key], value)
+    for key, value in throttle_ledger.wanted_rates(KNOWN, ThrottleRates(RATE)).items()
+)
+LISTS = tuple(
+    throttle_ledger.ConfigOverride(key, KNOWN[key], value)
+    for key, value in throttle_ledger.wanted_lists(FLOWS, KNOWN).items()
+)
 OVERRIDES = (*RATES, *LISTS)
 
 
@@ -77,12 +76,16 @@ def look(
     return MovesObserved(at_ms, tuple(seen(move, where, done=done, leader=leader) for move in moves or MOVES))
 
 
-def with_our_values(pending_restores: Iterable[ConfigOverride] = OVERRIDES) -> tuple[ConfigValue, ...]:
-    return tuple(ConfigValue(override.key, override.value) for override in pending_restores)
+def with_our_values(
+    pending_restores: Iterable[throttle_ledger.ConfigOverride] = OVERRIDES,
+) -> tuple[throttle_ledger.ConfigValue, ...]:
+    return tuple(throttle_ledger.ConfigValue(override.key, override.value) for override in pending_restores)
 
 
-def with_before(pending_restores: Iterable[ConfigOverride] = OVERRIDES) -> tuple[ConfigValue, ...]:
-    return tuple(ConfigValue(override.key, override.before) for override in pending_restores)
+def with_before(
+    pending_restores: Iterable[throttle_ledger.ConfigOverride] = OVERRIDES,
+) -> tuple[throttle_ledger.ConfigValue, ...]:
+    return tuple(throttle_ledger.ConfigValue(override.key, override.before) for override in pending_restores)
 
 
 PREPARED: tuple[Event, ...] = (

@@ -9,29 +9,14 @@ from pathlib import Path
 import pytest
 
 from kreassign.errors import Unreachable
+from kreassign.executor import events
 from kreassign.executor.cluster.observations import replica_locations
 from kreassign.executor.cluster.readings import partitions_of
-from kreassign.executor.events import (
-    CancelIntended,
-    CancelRequested,
-    Event,
-    PaceRequested,
-    RunStarted,
-    SubmissionIntended,
-)
 from kreassign.executor.history.run_history import RollbackPlan, rollback_plan
 from kreassign.executor.journal import read_events
 from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.executor.state import RunView
-from kreassign.model import Batch, TopicPartitionReplica
-from kreassign.model.error_codes import (
-    CLUSTER_AUTHORIZATION_FAILED,
-    INVALID_REPLICA_ASSIGNMENT,
-    KAFKA_STORAGE_ERROR,
-    LOG_DIR_NOT_FOUND,
-    NOT_CONTROLLER,
-    UNKNOWN_SERVER_ERROR,
-)
+from kreassign.model import Batch, TopicPartitionReplica, error_codes
 from kreassign.model.pace import AtWindowEnd, Cap, Caps, Order, Pace, PaceChange, Schedule, Window
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.run import RunHistory
@@ -73,7 +58,9 @@ def other(rig: TwinRig, number: int, broker: int) -> str:
     return (D1 if where(rig, number)[broker] == D0.format(broker) else D0).format(broker)
 
 
-def started(rig: TwinRig, wishes: Expectations, pace: Pace | None = None, throttle: int | None = RATE) -> RunStarted:
+def started(
+    rig: TwinRig, wishes: Expectations, pace: Pace | None = None, throttle: int | None = RATE
+) -> events.RunStarted:
     plan = Plan(tuple(PartitionAssignment(tp(number), *wish) for number, wish in wishes.items()))
     return prepare(
         rig.client, plan, RunSettings("run-1", rig.transport.now_ms(), ThrottleRates(throttle), pace=pace or Pace())
@@ -136,7 +123,7 @@ def test_a_directory_limit_counts_copies_within_a_broker(rig: TwinRig) -> None:
     pace = Pace(Order.NAME, Caps(log_dir=Cap(moves=1)))
     found = rig.run(started(rig, wishes, pace))
     assert (found.state, found.problems) == ("done", ())
-    sent = [event.partitions for event in rig.seen if isinstance(event, SubmissionIntended)]
+    sent = [event.partitions for event in rig.seen if isinstance(event, events.SubmissionIntended)]
     assert [[name.partition for name in names] for names in sent] == [[number] for number in moving]
     assert_in_place(rig, wishes)
 
@@ -182,7 +169,7 @@ def test_a_rollback_brings_copies_back_to_their_directories(rig: TwinRig) -> Non
 
 def test_cancelling_at_once_gives_up_copies_between_directories_too(rig: TwinRig) -> None:
     homes = {number: where(rig, number) for number in HOME}
-    rig.ask_after(4, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
+    rig.ask_after(4, lambda at_ms, number: events.CancelRequested(at_ms, number, is_now=True))
     found = rig.run(started(rig, mixed(rig)))
     assert (found.state, found.problems, rig.throttles) == ("cancelled", (), {})
     assert {number: where(rig, number) for number in HOME} == homes
@@ -267,8 +254,8 @@ TEMPORARY: dict[str, Answer] = {
     "lost on the way there": lost_on_the_way_there,
     "lost on the way back": lost_on_the_way_back,
     "not reached": not_reached,
-    "-1": each_refused(UNKNOWN_SERVER_ERROR),
-    "41": each_refused(NOT_CONTROLLER),
+    "-1": each_refused(error_codes.UNKNOWN_SERVER_ERROR),
+    "41": each_refused(error_codes.NOT_CONTROLLER),
 }
 
 
@@ -298,7 +285,7 @@ def test_a_run_that_dies_between_directories_and_list_is_carried_on(odd_rig: Odd
     odd_rig.assert_nothing_left()
 
 
-@pytest.mark.parametrize("code", [INVALID_REPLICA_ASSIGNMENT, CLUSTER_AUTHORIZATION_FAILED])
+@pytest.mark.parametrize("code", [error_codes.INVALID_REPLICA_ASSIGNMENT, error_codes.CLUSTER_AUTHORIZATION_FAILED])
 @pytest.mark.parametrize("earlier", [0, 1])
 def test_a_refused_list_leaves_no_directory_copy_behind(odd_rig: OddRig, code: int, earlier: int) -> None:
     odd_rig.odd.answer(ALTER, *[lost_on_the_way_there] * earlier, each_refused(code))
@@ -314,7 +301,7 @@ def test_a_refused_list_leaves_no_directory_copy_behind(odd_rig: OddRig, code: i
 def test_a_directory_that_one_broker_refuses_leaves_no_copy_on_another(
     odd_rig: OddRig, wishes: str, broker: int
 ) -> None:
-    odd_rig.odd.answer(ALTER_DIRS, one_refused(LOG_DIR_NOT_FOUND, broker))
+    odd_rig.odd.answer(ALTER_DIRS, one_refused(error_codes.LOG_DIR_NOT_FOUND, broker))
     found = odd_rig.run(getattr(odd_rig, wishes))
     assert (found.state, [move.status for move in found.moves]) == ("failed", ["failed"])
     assert f"on broker {broker}: " in (found.moves[0].problem or "")
@@ -322,7 +309,7 @@ def test_a_directory_that_one_broker_refuses_leaves_no_copy_on_another(
     odd_rig.assert_nothing_left()
 
 
-@pytest.mark.parametrize("code", [UNKNOWN_SERVER_ERROR, KAFKA_STORAGE_ERROR])
+@pytest.mark.parametrize("code", [error_codes.UNKNOWN_SERVER_ERROR, error_codes.KAFKA_STORAGE_ERROR])
 @pytest.mark.parametrize("times", [1, 4])
 @pytest.mark.parametrize("wishes", ["wishes", "both", "within"])
 def test_a_directory_refused_for_now_is_asked_for_again(odd_rig: OddRig, code: int, times: int, wishes: str) -> None:
@@ -349,7 +336,7 @@ def lead_list(rig: TwinRig) -> None:
 
 def test_a_directory_that_the_run_moved_goes_back_beside_a_list_of_others(odd_rig: OddRig) -> None:
     rig = odd_rig.rig
-    odd_rig.odd.answer_always(ALTER, each_refused(NOT_CONTROLLER))
+    odd_rig.odd.answer_always(ALTER, each_refused(error_codes.NOT_CONTROLLER))
     rig.between_steps(40, lambda: lead_list(rig))
     found = odd_rig.run()
     assert (found.state, [move.bytes_copied for move in found.moves]) == ("done", [10 * RATE])
@@ -362,12 +349,12 @@ def test_a_directory_that_the_run_moved_goes_back_beside_a_list_of_others(odd_ri
 def test_a_directory_of_a_refused_move_goes_back_beside_their_list(odd_rig: OddRig) -> None:
     rig = odd_rig.rig
 
-    def listen(event: Event, _: RunView) -> None:
-        if isinstance(event, CancelIntended):
+    def listen(event: events.Event, _: RunView) -> None:
+        if isinstance(event, events.CancelIntended):
             rig.transport.sleep(120)
 
     rig.listener = listen
-    odd_rig.odd.answer(ALTER, each_refused(INVALID_REPLICA_ASSIGNMENT))
+    odd_rig.odd.answer(ALTER, each_refused(error_codes.INVALID_REPLICA_ASSIGNMENT))
     found = odd_rig.run(throttle=RATE // 8)
     assert (found.state, where(rig, 0)[1]) == ("failed", odd_rig.wishes[0][1][1])
     lead_list(rig)
@@ -380,7 +367,7 @@ def test_a_directory_of_a_refused_move_goes_back_beside_their_list(odd_rig: OddR
 def test_cancelling_leaves_a_list_that_others_lead_beside_its_directories(odd_rig: OddRig) -> None:
     rig = odd_rig.rig
     rig.let_reach_controllers()
-    odd_rig.odd.answer(ALTER, *[each_refused(NOT_CONTROLLER)] * 4)
+    odd_rig.odd.answer(ALTER, *[each_refused(error_codes.NOT_CONTROLLER)] * 4)
     rig.after(9, lambda: rig.twin.stop(3))
     rig.between_steps(10, lambda: lead_list(rig))
     rig.ask_after(20, cancel_now)
@@ -398,10 +385,10 @@ def test_directory_copies_end_with_the_window_beside_a_refused_list(odd_rig: Odd
     later = Window((minute + 5) % (24 * 60), (minute + 50) % (24 * 60))
     change = PaceChange(hours=Schedule((later,), at_end=AtWindowEnd.CANCEL))
     during: list[dict[int, str]] = []
-    odd_rig.odd.answer_always(ALTER, each_refused(NOT_CONTROLLER))
+    odd_rig.odd.answer_always(ALTER, each_refused(error_codes.NOT_CONTROLLER))
     for seconds in (18, 40):
         rig.between_steps(seconds, lambda: during.append(odd_rig.futures))
-    rig.ask_after(20, lambda at_ms, number: PaceRequested(at_ms, number, change))
+    rig.ask_after(20, lambda at_ms, number: events.PaceRequested(at_ms, number, change))
     rig.between_steps(60, lambda: odd_rig.odd.answer_always(ALTER, as_it_is))
     found = odd_rig.run(getattr(odd_rig, wishes), throttle=RATE // 8)
     assert ([bool(futures) for futures in during], found.state) == ([True, False], "done")
@@ -412,30 +399,30 @@ def test_directory_copies_end_with_the_window_beside_a_refused_list(odd_rig: Odd
 def test_a_directory_reached_before_its_cancellation_is_complete(odd_rig: OddRig) -> None:
     rig = odd_rig.rig
 
-    def listen(event: Event, _: RunView) -> None:
-        if isinstance(event, CancelIntended):
+    def listen(event: events.Event, _: RunView) -> None:
+        if isinstance(event, events.CancelIntended):
             rig.transport.sleep(120)
 
     rig.listener = listen
-    odd_rig.odd.answer(ALTER, each_refused(NOT_CONTROLLER))
+    odd_rig.odd.answer(ALTER, each_refused(error_codes.NOT_CONTROLLER))
     rig.ask_after(4, cancel_now)
     found = odd_rig.run(odd_rig.within)
     assert ([move.status for move in found.moves], found.problems) == (["complete"], ())
     assert_in_place(rig, odd_rig.within)
 
 
-def cancel_now(at_ms: int, number: int) -> CancelRequested:
-    return CancelRequested(at_ms, number, is_now=True)
+def cancel_now(at_ms: int, number: int) -> events.CancelRequested:
+    return events.CancelRequested(at_ms, number, is_now=True)
 
 
-def cancel_unstarted(at_ms: int, number: int) -> CancelRequested:
-    return CancelRequested(at_ms, number, is_now=False)
+def cancel_unstarted(at_ms: int, number: int) -> events.CancelRequested:
+    return events.CancelRequested(at_ms, number, is_now=False)
 
 
 @pytest.mark.parametrize("ask", [cancel_now, cancel_unstarted])
-@pytest.mark.parametrize("answer", [lost_on_the_way_there, not_reached, each_refused(NOT_CONTROLLER)])
+@pytest.mark.parametrize("answer", [lost_on_the_way_there, not_reached, each_refused(error_codes.NOT_CONTROLLER)])
 def test_cancelling_a_move_that_was_not_taken_gives_up_its_directories(
-    odd_rig: OddRig, ask: Callable[[int, int], CancelRequested], answer: Answer
+    odd_rig: OddRig, ask: Callable[[int, int], events.CancelRequested], answer: Answer
 ) -> None:
     odd_rig.odd.answer(ALTER, *[answer] * 3)
     odd_rig.rig.ask_after(1, ask)

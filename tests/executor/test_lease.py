@@ -23,17 +23,7 @@ from kreassign.executor.lease import (
     offsets_topic,
     present_holder,
 )
-from kreassign.model import Batch, NewTopic
-from kreassign.model.error_codes import (
-    GROUP_AUTHORIZATION_FAILED,
-    GROUP_MAX_SIZE_REACHED,
-    INVALID_SESSION_TIMEOUT,
-    REBALANCE_IN_PROGRESS,
-    TOPIC_AUTHORIZATION_FAILED,
-    UNKNOWN_MEMBER_ID,
-    UNKNOWN_SERVER_ERROR,
-    UNKNOWN_TOPIC_OR_PARTITION,
-)
+from kreassign.model import Batch, NewTopic, error_codes
 from kreassign.model.requests import Group, GroupMember
 from kreassign.twin.access import ALL_GROUPS, ANONYMOUS, CLUSTER_OPERATIONS, Allow, Operation, Permissions
 from kreassign.twin.cluster import Twin
@@ -215,7 +205,7 @@ def test_a_run_cut_off_from_the_coordinator_waits_without_end(hosts: Hosts, poli
         assert found == lease.confirm()
 
 
-@pytest.mark.parametrize("answer", [not_reached, lost_on_the_way_there, refused(UNKNOWN_SERVER_ERROR)])
+@pytest.mark.parametrize("answer", [not_reached, lost_on_the_way_there, refused(error_codes.UNKNOWN_SERVER_ERROR)])
 @pytest.mark.parametrize("call", ["describe_topics", "join_group"])
 def test_a_silent_coordinator_permits_no_beginning(hosts: Hosts, call: str, answer: Answer) -> None:
     lease = hosts.lease("one")
@@ -254,7 +244,7 @@ def test_a_run_without_a_lease_goes_on_once_it_can_look_again() -> None:
     hosts.time.sleep(lease.beat_s)
     assert isinstance(lease.confirm(), Taken)
     assert isinstance(lease.retake(), Taken)
-    odd.answer_always("describe_topics", refused(TOPIC_AUTHORIZATION_FAILED))
+    odd.answer_always("describe_topics", refused(error_codes.TOPIC_AUTHORIZATION_FAILED))
     assert isinstance(lease.retake(), Taken), "another run may have it where this one may not look"
     odd.answer_always("describe_topics", as_it_is)
     assert isinstance(lease.retake(), Forgone)
@@ -263,7 +253,7 @@ def test_a_run_without_a_lease_goes_on_once_it_can_look_again() -> None:
 def no_topic(real: object, names: list[str], **_: object) -> Batch[str, object]:
     """The answer of a broker that does not know any topic yet."""
     del real
-    return Batch({}, {name: refusal(UNKNOWN_TOPIC_OR_PARTITION, name) for name in names})
+    return Batch({}, {name: refusal(error_codes.UNKNOWN_TOPIC_OR_PARTITION, name) for name in names})
 
 
 def test_one_broker_that_knows_no_topic_yet_is_not_believed(hosts: Hosts) -> None:
@@ -280,8 +270,8 @@ def test_one_broker_that_knows_no_topic_yet_is_not_believed(hosts: Hosts) -> Non
 
 
 @pytest.mark.parametrize(("call", "answer"), [
-    ("join_group", refused(GROUP_AUTHORIZATION_FAILED)),
-    ("join_group", refused(INVALID_SESSION_TIMEOUT)),
+    ("join_group", refused(error_codes.GROUP_AUTHORIZATION_FAILED)),
+    ("join_group", refused(error_codes.INVALID_SESSION_TIMEOUT)),
     ("describe_topics", no_topic),
 ])  # fmt: skip
 def test_what_was_held_is_not_forgone(hosts: Hosts, call: str, answer: Answer) -> None:
@@ -324,7 +314,9 @@ def answered_when_joining(lease: ClusterLease, code: int) -> ClusterLease:
 
 
 @pytest.mark.parametrize("policy", [LeasePolicy.AUTO, LeasePolicy.REQUIRE])
-@pytest.mark.parametrize("code", [GROUP_MAX_SIZE_REACHED, REBALANCE_IN_PROGRESS, UNKNOWN_MEMBER_ID])
+@pytest.mark.parametrize(
+    "code", [error_codes.GROUP_MAX_SIZE_REACHED, error_codes.REBALANCE_IN_PROGRESS, error_codes.UNKNOWN_MEMBER_ID]
+)
 def test_no_run_goes_on_while_another_holds_the_lease(hosts: Hosts, policy: LeasePolicy, code: int) -> None:
     first = hosts.lease("one")
     first.take()
@@ -335,7 +327,7 @@ def test_no_run_goes_on_while_another_holds_the_lease(hosts: Hosts, policy: Leas
 
 
 def test_a_lease_whose_holder_left_meanwhile_is_taken_at_once(hosts: Hosts) -> None:
-    found = answered_when_joining(hosts.lease("one", LeasePolicy.REQUIRE), REBALANCE_IN_PROGRESS).take()
+    found = answered_when_joining(hosts.lease("one", LeasePolicy.REQUIRE), error_codes.REBALANCE_IN_PROGRESS).take()
     assert isinstance(found, Held)
 
 
@@ -351,8 +343,8 @@ def test_a_coordinator_that_took_over_is_asked_until_it_shows_the_holder(hosts: 
 
 
 def test_a_free_lease_that_is_not_given_is_told_with_the_refusal(hosts: Hosts) -> None:
-    lease = answered_when_joining(hosts.lease("one"), REBALANCE_IN_PROGRESS)
-    cast(OddPort, lease.port).answer_always("join_group", refused(GROUP_MAX_SIZE_REACHED))
+    lease = answered_when_joining(hosts.lease("one"), error_codes.REBALANCE_IN_PROGRESS)
+    cast(OddPort, lease.port).answer_always("join_group", refused(error_codes.GROUP_MAX_SIZE_REACHED))
     found = lease.take()
     assert isinstance(found, Taken)
     assert "shows nobody who holds it" in found.reason
@@ -360,7 +352,7 @@ def test_a_free_lease_that_is_not_given_is_told_with_the_refusal(hosts: Hosts) -
 
 
 def test_a_resumed_run_takes_its_own_place_in_a_group_with_room_for_one(hosts: Hosts) -> None:
-    former, latter = hosts.lease("one"), answered_when_joining(hosts.lease("one"), GROUP_MAX_SIZE_REACHED)
+    former, latter = hosts.lease("one"), answered_when_joining(hosts.lease("one"), error_codes.GROUP_MAX_SIZE_REACHED)
     former.take()
     assert isinstance(latter.take(), Held)
     assert isinstance(former.confirm(), Taken)
@@ -370,7 +362,7 @@ def test_a_resumed_run_takes_its_own_place_in_a_group_with_room_for_one(hosts: H
 def test_a_cluster_that_allows_no_such_session_is_told_as_what_it_is(
     hosts: Hosts, policy: LeasePolicy, end: type[Forgone | Taken]
 ) -> None:
-    found = answered_when_joining(hosts.lease("one", policy), INVALID_SESSION_TIMEOUT).take()
+    found = answered_when_joining(hosts.lease("one", policy), error_codes.INVALID_SESSION_TIMEOUT).take()
     assert isinstance(found, end)
     assert "group.max.session.timeout.ms" in found.reason
     assert "does not answer" not in found.reason

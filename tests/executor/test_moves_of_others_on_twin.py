@@ -10,19 +10,8 @@ from typing import Any
 import pytest
 
 from kreassign.errors import IllegalPlan
+from kreassign.executor import events
 from kreassign.executor.cluster.readings import partitions_of
-from kreassign.executor.events import (
-    CancelIntended,
-    CancelRequested,
-    Event,
-    HealthObserved,
-    HoldRequested,
-    MovesCancelled,
-    MovesSubmitted,
-    ReleaseRequested,
-    RunStarted,
-    ThrottleIntended,
-)
 from kreassign.executor.guards import DEFAULTS, GuardName, Reaction
 from kreassign.executor.history.run_history import RollbackPlan, rollback_plan
 from kreassign.executor.state import RunView
@@ -64,7 +53,7 @@ def moving(rig: TwinRig) -> set[TopicPartition]:
 
 
 def cancel_after(rig: TwinRig, seconds: float) -> None:
-    rig.ask_after(seconds, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
+    rig.ask_after(seconds, lambda at_ms, number: events.CancelRequested(at_ms, number, is_now=True))
 
 
 def way_back(rig: TwinRig, run: RunHistory) -> RollbackPlan:
@@ -78,7 +67,7 @@ def undone(rig: TwinRig, run: RunHistory) -> set[TopicPartition]:
 
 def throttled(rig: TwinRig) -> set[str]:
     """Entries that the run put on lists of throttled replicas."""
-    overrides = (one for event in rig.seen if isinstance(event, ThrottleIntended) for one in event.overrides)
+    overrides = (one for event in rig.seen if isinstance(event, events.ThrottleIntended) for one in event.overrides)
     return {entry for one in overrides if one.is_list for entry in (one.value or "").split(",") if entry}
 
 
@@ -148,7 +137,7 @@ def test_a_step_that_others_made_has_no_bytes_of_ours(rig: TwinRig) -> None:
 def test_a_rollback_leaves_a_list_whose_last_step_others_made(rig: TwinRig) -> None:
     target = (3, 2)
     started = rig.prepared({0: target}, throttle=FAST, pace=STEPWISE)
-    rig.ask_after(5, HoldRequested)
+    rig.ask_after(5, events.HoldRequested)
     rig.between_steps(25, lambda: rig.client.alter_partition_reassignments({THEIRS: target}).raise_if_any())
     run = rig.run(started)
     assert (run.state, rig.replicas[0], [move.bytes_copied for move in run.moves]) == ("done", target, [50 * RATE])
@@ -184,15 +173,15 @@ def test_the_guard_holds_a_run_while_others_move_its_partition(rig: TwinRig) -> 
     assert ended < sent
 
 
-def refused_once(rig: TwinRig, then: Callable[[], None]) -> RunStarted:
+def refused_once(rig: TwinRig, then: Callable[[], None]) -> events.RunStarted:
     """Prepare a run whose first request the controller refuses for now; `then` happens before the next one."""
     odd = OddPort(rig.client)
     rig.odd_port = odd.port
     started = rig.prepared(TARGETS, throttle=FAST)
     odd.answer("alter_partition_reassignments", each_refused(NOT_CONTROLLER))
 
-    def listen(event: Event, _: RunView) -> None:
-        if isinstance(event, MovesSubmitted) and event.deferred:
+    def listen(event: events.Event, _: RunView) -> None:
+        if isinstance(event, events.MovesSubmitted) and event.deferred:
             then()
 
     rig.listener = listen
@@ -218,8 +207,8 @@ def cancel_and_begin_again(rig: TwinRig, *, is_stalled: bool, cancelled_s: float
         rig.let_reach_controllers()  # which take the throttle of the broker that is down
         rig.after(3, lambda: stall(rig))
 
-    def listen(event: Event, _: RunView) -> None:
-        if isinstance(event, MovesCancelled) and event.accepted:
+    def listen(event: events.Event, _: RunView) -> None:
+        if isinstance(event, events.MovesCancelled) and event.accepted:
             begin(rig)
 
     rig.listener = listen
@@ -231,9 +220,11 @@ def test_a_move_that_others_began_again_after_our_cancel_is_theirs(rig: TwinRig)
     run = cancel_and_begin_again(rig, is_stalled=True)
     assert (run.state, moving(rig), rig.throttles) == ("cancelled", {THEIRS}, {})
     assert BEGUN_AGAIN in run.problems
-    assert len([event for event in rig.seen if isinstance(event, CancelIntended)]) == 1
+    assert len([event for event in rig.seen if isinstance(event, events.CancelIntended)]) == 1
     # Its entries go from the lists while it is still looked at.
-    assert [event for event in rig.seen if isinstance(event, ThrottleIntended)][-1].at_ms < rig.seen[-1].at_ms - 10_000
+    assert [event for event in rig.seen if isinstance(event, events.ThrottleIntended)][-1].at_ms < rig.seen[
+        -1
+    ].at_ms - 10_000
     rig.twin.start(2)
     rig.transport.sleep(120)
     assert (rig.replicas[0], undone(rig, run)) == (TARGETS[0], set())
@@ -241,7 +232,7 @@ def test_a_move_that_others_began_again_after_our_cancel_is_theirs(rig: TwinRig)
 
 def test_a_health_check_takes_a_move_begun_again_for_one_of_others(rig: TwinRig) -> None:
     cancel_and_begin_again(rig, is_stalled=True, cancelled_s=25)
-    looks = [event.health.foreign_moves for event in rig.seen if isinstance(event, HealthObserved)]
+    looks = [event.health.foreign_moves for event in rig.seen if isinstance(event, events.HealthObserved)]
     assert looks == [*[()] * (len(looks) - 1), (THEIRS,)]
 
 
@@ -271,7 +262,7 @@ def test_a_target_that_others_made_after_they_cancelled_ours_is_theirs(rig: Twin
 
 def test_a_move_sent_before_death_counts_as_ours_whoever_began_it_again(rig: TwinRig) -> None:
     started = rig.prepared({0: TARGETS[0]}, throttle=FAST)
-    die(rig, started, MovesSubmitted, is_written=False)
+    die(rig, started, events.MovesSubmitted, is_written=False)
     rig.client.alter_partition_reassignments({THEIRS: None}).raise_if_any()
     begin(rig)
     run = rig.resume()
@@ -282,12 +273,12 @@ def test_a_move_sent_before_death_counts_as_ours_whoever_began_it_again(rig: Twi
 def test_a_leader_that_others_chose_while_the_run_was_held_stays(tmp_path: Path) -> None:
     rig = TwinRig(tmp_path, [[0, 1], [1, 0]])
     rig.end_within(600)
-    rig.ask_after(5, HoldRequested)
+    rig.ask_after(5, events.HoldRequested)
     for seconds, replicas in ((40, (4, 3)), (80, (3, 4))):
         rig.between_steps(
             seconds, lambda to=replicas: rig.client.alter_partition_reassignments({tp(0): to}).raise_if_any()
         )
-    rig.ask_after(100, ReleaseRequested)
+    rig.ask_after(100, events.ReleaseRequested)
     found = rig.run(rig.prepared({0: (2, 0), 1: (3, 1)}, pace=pace(moves=1)))
     assert rig.replicas == {0: (3, 4), 1: (3, 1)}
     assert rig.twin.metadata.topics["t"].partitions[0].leader == 4

@@ -13,16 +13,7 @@ from kreassign.errors import Unsupported
 from kreassign.executor.events import CancelRequested, Event, MovesSubmitted
 from kreassign.executor.state import RunView
 from kreassign.executor.state.attempts import LAST_WORD_MS
-from kreassign.model import Batch, ConfigChange, ConfigOperation, Topic
-from kreassign.model.error_codes import (
-    CLUSTER_AUTHORIZATION_FAILED,
-    INVALID_REPLICA_ASSIGNMENT,
-    NOT_CONTROLLER,
-    PREFERRED_LEADER_NOT_AVAILABLE,
-    TOPIC_AUTHORIZATION_FAILED,
-    UNKNOWN_SERVER_ERROR,
-    UNKNOWN_TOPIC_OR_PARTITION,
-)
+from kreassign.model import Batch, ConfigChange, ConfigOperation, Topic, error_codes
 from kreassign.model.run import IN_FLIGHT, MoveStatus
 from kreassign.model.throttle import FOLLOWER_THROTTLED_REPLICAS
 from tests.executor.odd_port import (
@@ -116,7 +107,7 @@ def test_an_addition_sent_during_a_look_counts_as_under_way(watched: Watched) ->
 def test_a_broker_that_lacks_a_topic_ends_no_listed_move(watched: Watched) -> None:
     def unknown(real: Callable[..., object], *args: object, **named: object) -> object:
         del real, args, named
-        return Batch({}, {"t": refusal(UNKNOWN_TOPIC_OR_PARTITION, "t")})
+        return Batch({}, {"t": refusal(error_codes.UNKNOWN_TOPIC_OR_PARTITION, "t")})
 
     watched.odd.answer("describe_topics", *[as_it_is] * 3, unknown)
     done = watched.rig.run(watched.rig.prepared(AWAY))
@@ -126,7 +117,7 @@ def test_a_broker_that_lacks_a_topic_ends_no_listed_move(watched: Watched) -> No
 def unknown_topic(real: Real, names: object, **named: object) -> object:
     """The answer of a broker that does not know the topic yet, or that is cut off since before it was created."""
     del real, names, named
-    return Batch({}, {"t": refusal(UNKNOWN_TOPIC_OR_PARTITION, "t")})
+    return Batch({}, {"t": refusal(error_codes.UNKNOWN_TOPIC_OR_PARTITION, "t")})
 
 
 def no_partition(real: Real, names: object, **named: object) -> Batch[str, Topic]:
@@ -167,7 +158,7 @@ def test_no_odd_answer_about_a_topic_ends_anything(watched: Watched, answer: Ans
 def test_no_refusal_of_a_reading_ends_a_run(watched: Watched, method: str, number: int) -> None:
     def refused_reading(real: Real, keys: Iterable[object] | None, **named: object) -> object:
         del real, named
-        return Batch({}, {key: refusal(UNKNOWN_TOPIC_OR_PARTITION, key) for key in keys or ()})
+        return Batch({}, {key: refusal(error_codes.UNKNOWN_TOPIC_OR_PARTITION, key) for key in keys or ()})
 
     watched.odd.answer(method, *[as_it_is] * number, refused_reading)
     done = watched.rig.run(watched.rig.prepared(AWAY))
@@ -180,12 +171,12 @@ TEMPORARY: dict[str, Answer] = {
     "lost on the way there": lost_on_the_way_there,
     "lost on the way back": lost_on_the_way_back,
     "not reached": not_reached,
-    "-1, not done": each_refused(UNKNOWN_SERVER_ERROR),
-    "-1, done": each_refused(UNKNOWN_SERVER_ERROR, is_done=True),
-    "-1 for all": refused(UNKNOWN_SERVER_ERROR),
+    "-1, not done": each_refused(error_codes.UNKNOWN_SERVER_ERROR),
+    "-1, done": each_refused(error_codes.UNKNOWN_SERVER_ERROR, is_done=True),
+    "-1 for all": refused(error_codes.UNKNOWN_SERVER_ERROR),
     "89": each_refused(THROTTLING_QUOTA_EXCEEDED),
-    "41": each_refused(NOT_CONTROLLER),
-    "41 for all": refused(NOT_CONTROLLER),
+    "41": each_refused(error_codes.NOT_CONTROLLER),
+    "41 for all": refused(error_codes.NOT_CONTROLLER),
 }
 
 
@@ -249,7 +240,7 @@ def test_a_throttle_that_cannot_be_set_ends_the_run_unsent(watched: Watched) -> 
 
 def test_a_throttle_that_may_not_be_set_fails_at_once_with_the_reason(watched: Watched) -> None:
     started = watched.rig.prepared(AWAY)
-    watched.odd.answer(CONFIGURE, refused(CLUSTER_AUTHORIZATION_FAILED))
+    watched.odd.answer(CONFIGURE, refused(error_codes.CLUSTER_AUTHORIZATION_FAILED))
     begun = watched.rig.transport.now_ms()
     done = watched.rig.run(started)
     assert done.state == "failed"
@@ -269,7 +260,7 @@ def test_a_move_that_never_arrives_fails_with_the_answer(watched: Watched) -> No
 
 def test_a_refusal_ends_no_move_that_may_be_under_way(watched: Watched) -> None:
     """The first request arrives; a look that does not show it leads to a second one, which is refused."""
-    watched.odd.answer(ALTER, lost_on_the_way_back, each_refused(INVALID_REPLICA_ASSIGNMENT))
+    watched.odd.answer(ALTER, lost_on_the_way_back, each_refused(error_codes.INVALID_REPLICA_ASSIGNMENT))
     watched.odd.answer(LIST, *[as_it_is] * 4, nothing_listed, nothing_listed, nothing_listed)
 
     def as_before(real: Callable[..., object], *args: object, **named: object) -> object:
@@ -294,7 +285,7 @@ def test_a_cancellation_is_repeated_until_nothing_is_under_way(watched: Watched,
 
 
 def test_an_uncancellable_move_keeps_its_throttle_to_the_end(watched: Watched) -> None:
-    watched.odd.answer(ALTER, as_it_is, *[each_refused(CLUSTER_AUTHORIZATION_FAILED)] * 1_000)
+    watched.odd.answer(ALTER, as_it_is, *[each_refused(error_codes.CLUSTER_AUTHORIZATION_FAILED)] * 1_000)
     watched.rig.ask_after(4, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
     done = watched.rig.run(watched.rig.prepared(AWAY, throttle=RATE // 4))
     assert (watched.rig.replicas, watched.rig.throttles) == (AWAY, {})
@@ -414,7 +405,7 @@ def test_a_permission_lost_during_a_run_is_named_while_it_waits(
     def denies(real: Callable[..., object], *args: object, **named: object) -> object:
         del real, args, named
         denied_ms.append(watched.rig.transport.now_ms())
-        return Batch({}, {"t": refusal(TOPIC_AUTHORIZATION_FAILED, "t", api="Metadata")})
+        return Batch({}, {"t": refusal(error_codes.TOPIC_AUTHORIZATION_FAILED, "t", api="Metadata")})
 
     def listen(event: Event, run: RunView) -> None:
         watched.check(event, run)
@@ -431,7 +422,9 @@ def test_a_permission_lost_during_a_run_is_named_while_it_waits(
     assert [move.status for move in done.moves] == ["complete"]
 
 
-@pytest.mark.parametrize("answer", [each_refused(PREFERRED_LEADER_NOT_AVAILABLE), not_reached, lost_on_the_way_there])
+@pytest.mark.parametrize(
+    "answer", [each_refused(error_codes.PREFERRED_LEADER_NOT_AVAILABLE), not_reached, lost_on_the_way_there]
+)
 def test_a_leader_is_elected_although_its_first_election_failed(watched: Watched, answer: Answer) -> None:
     watched.odd.answer("elect_leaders", answer)
     found = watched.rig.run(watched.rig.prepared(AWAY))

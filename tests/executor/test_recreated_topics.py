@@ -14,15 +14,8 @@ from kreassign.executor.history.run_history import Present, rollback_plan
 from kreassign.executor.preflight import PlanOrigin, RunSettings, prepare
 from kreassign.executor.state import RunView
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride
-from kreassign.model import ConfigChange, ConfigResource, NewTopic
+from kreassign.model import ConfigChange, ConfigResource, NewTopic, throttle
 from kreassign.model.plan import PartitionAssignment, Plan
-from kreassign.model.throttle import (
-    FOLLOWER_THROTTLED_RATE,
-    FOLLOWER_THROTTLED_REPLICAS,
-    LEADER_THROTTLED_RATE,
-    LEADER_THROTTLED_REPLICAS,
-    ThrottleRates,
-)
 from tests.executor.odd_port import OddPort, Real, as_it_is
 from tests.executor.twin_runs import RATE, TwinRig, pace, tp
 
@@ -109,8 +102,8 @@ def test_leaders_of_a_topic_that_was_recreated_are_not_elected(rig: TwinRig, beh
 
 def test_settings_of_a_recreated_topic_are_gone_beside_a_broker_behind(rig: TwinRig) -> None:
     topic_ids = topic_ids_of(rig.client.describe_topics(["t"]).ok)
-    ours = ConfigOverride(ConfigKey(ConfigResource.topic("t"), LEADER_THROTTLED_REPLICAS), None, "0:0")
-    change = ConfigChange.set(LEADER_THROTTLED_REPLICAS, "0:0")
+    ours = ConfigOverride(ConfigKey(ConfigResource.topic("t"), throttle.LEADER_THROTTLED_REPLICAS), None, "0:0")
+    change = ConfigChange.set(throttle.LEADER_THROTTLED_REPLICAS, "0:0")
     rig.client.incremental_alter_configs({ours.key.resource: [change]}).raise_if_any()
     rig.transport.sleep(1)
     rig.twin.views.hold_back(0)
@@ -192,17 +185,19 @@ def test_copies_are_throttled_while_a_topic_is_recreated(tmp_path: Path) -> None
     rig.between_steps(5, lambda: recreate(rig, ((0, 1),)))
     targets = {tp(0): (2, 1), tp(0, "u"): (2, 1)}
     plan = Plan(tuple(PartitionAssignment(name, target) for name, target in targets.items()))
-    done = rig.run(prepare(rig.client, plan, RunSettings("run-1", rig.transport.now_ms(), ThrottleRates(RATE // 4))))
+    done = rig.run(
+        prepare(rig.client, plan, RunSettings("run-1", rig.transport.now_ms(), throttle.ThrottleRates(RATE // 4)))
+    )
     assert {f"{move.topic}-{move.partition}": move.status for move in done.moves} == {
         "t-0": "failed",
         "u-0": "complete",
     }
     assert {at_ms > 10_000 for at_ms, _ in throttles} == {False, True}, "it is copied before and long after"
     expected = {
-        f"topic u {LEADER_THROTTLED_REPLICAS}": "0:0,0:1",
-        f"topic u {FOLLOWER_THROTTLED_REPLICAS}": "0:2",
-        f"broker 0 {LEADER_THROTTLED_RATE}": str(RATE // 4),
-        f"broker 2 {FOLLOWER_THROTTLED_RATE}": str(RATE // 4),
+        f"topic u {throttle.LEADER_THROTTLED_REPLICAS}": "0:0,0:1",
+        f"topic u {throttle.FOLLOWER_THROTTLED_REPLICAS}": "0:2",
+        f"broker 0 {throttle.LEADER_THROTTLED_RATE}": str(RATE // 4),
+        f"broker 2 {throttle.FOLLOWER_THROTTLED_RATE}": str(RATE // 4),
     }
     assert not [at_ms for at_ms, found in throttles if not expected.items() <= found.items()]
     assert (done.throttle_residue, rig.throttles, rig.replicas) == ((), {}, {0: (0, 1)})

@@ -13,16 +13,9 @@ from kreassign.executor.events import CancelRequested, HoldRequested, ReleaseReq
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.history.run_history import rollback_plan
 from kreassign.executor.preflight import RunSettings, prepare
-from kreassign.model import ConfigResource
+from kreassign.model import ConfigResource, throttle
 from kreassign.model.pace import AtWindowEnd, Pace, Schedule
 from kreassign.model.run import RunHistory
-from kreassign.model.throttle import (
-    FOLLOWER_THROTTLED_RATE,
-    FOLLOWER_THROTTLED_REPLICAS,
-    LEADER_THROTTLED_RATE,
-    LEADER_THROTTLED_REPLICAS,
-    ThrottleRates,
-)
 from kreassign.twin.controller.decision import Decision
 from kreassign.twin.metadata import ConfigChanged
 from tests.executor.twin_runs import RATE, TwinRig, pace
@@ -46,11 +39,11 @@ def rig(tmp_path: Path) -> TwinRig:
     found = TwinRig(tmp_path, [[0, 1], [1, 0], [0, 1]])
     topic, broker = ConfigResource.topic("t"), ConfigResource.broker
     records = (
-        ConfigChanged(topic, LEADER_THROTTLED_REPLICAS, "7:4"),
-        ConfigChanged(topic, FOLLOWER_THROTTLED_REPLICAS, ""),
-        ConfigChanged(broker(0), LEADER_THROTTLED_RATE, "7000000"),
-        ConfigChanged(broker(2), FOLLOWER_THROTTLED_RATE, "1"),
-        ConfigChanged(broker(4), FOLLOWER_THROTTLED_RATE, "9"),
+        ConfigChanged(topic, throttle.LEADER_THROTTLED_REPLICAS, "7:4"),
+        ConfigChanged(topic, throttle.FOLLOWER_THROTTLED_REPLICAS, ""),
+        ConfigChanged(broker(0), throttle.LEADER_THROTTLED_RATE, "7000000"),
+        ConfigChanged(broker(2), throttle.FOLLOWER_THROTTLED_RATE, "1"),
+        ConfigChanged(broker(4), throttle.FOLLOWER_THROTTLED_RATE, "9"),
     )
     found.twin.commit(Decision(records, None))
     assert found.throttles == THEIRS
@@ -147,7 +140,7 @@ def ended_by_a_guard_to_be_undone(rig: TwinRig) -> RunHistory:
 def rolled_back(rig: TwinRig) -> RunHistory:
     found = run_slowly(rig)
     back = rollback_plan(found.moves, partitions_of(rig.client.describe_topics(["t"]).ok))
-    settings = RunSettings("run-2", rig.transport.now_ms(), ThrottleRates(SLOW))
+    settings = RunSettings("run-2", rig.transport.now_ms(), throttle.ThrottleRates(SLOW))
     return rig.run(rig.as_found(prepare(rig.client, back.plan, settings, expected=back.expected)))
 
 

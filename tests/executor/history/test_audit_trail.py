@@ -5,15 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.events import (
-    CallFailed,
-    Event,
-    HealthObserved,
-    MovesSubmitted,
-    PlacementState,
-    Refusal,
-    VerdictsRecorded,
-)
+from kreassign.executor import events
 from kreassign.executor.guards import GuardName, Health, Reaction, Verdict, guard_settings
 from kreassign.executor.history.audit_trail import audit_trail
 from kreassign.executor.journal import read_events
@@ -25,14 +17,14 @@ STALL = Verdict(GuardName.STALL, Reaction.WARN, "a-0 has made no progress", "loo
 RACE = Verdict(GuardName.RATE, Reaction.HOLD, "a-1 is too slow", "give more")
 
 
-def checked(at_ms: int, *verdicts: Verdict) -> tuple[Event, ...]:
+def checked(at_ms: int, *verdicts: Verdict) -> tuple[events.Event, ...]:
     """A health check that finds something else than the one before, and what the guards say of it."""
-    health = HealthObserved(at_ms, Health(LIVE, cordoned=(2,)))
-    return look(at_ms, PlacementState.MOVING), health, VerdictsRecorded(at_ms, verdicts)
+    health = events.HealthObserved(at_ms, Health(LIVE, cordoned=(2,)))
+    return look(at_ms, events.PlacementState.MOVING), health, events.VerdictsRecorded(at_ms, verdicts)
 
 
 def test_every_copy_arrives_from_nothing_to_all_of_it() -> None:
-    told = audit_trail([*SUBMITTED, look(5_000, PlacementState.MOVING, done=100), *WHOLE[len(SUBMITTED) :]])
+    told = audit_trail([*SUBMITTED, look(5_000, events.PlacementState.MOVING, done=100), *WHOLE[len(SUBMITTED) :]])
     first = [(one.at_ms, one.source, one.done_bytes) for one in told.copy_progress if one.partition == 0]
     assert first[:2] == [(4_000, 0, 0), (5_000, 0, 100)]
     assert first[-1][1:] == (0, 1_000)
@@ -40,8 +32,8 @@ def test_every_copy_arrives_from_nothing_to_all_of_it() -> None:
 
 
 def test_calls_show_their_question_and_their_trouble() -> None:
-    answer = MovesSubmitted(4_500, (A1,), (Refusal(A0, "not enough brokers"),))
-    told = audit_trail([*SUBMITTED[:-1], answer, CallFailed(5_000, "no answer")])
+    answer = events.MovesSubmitted(4_500, (A1,), (events.Refusal(A0, "not enough brokers"),))
+    told = audit_trail([*SUBMITTED[:-1], answer, events.CallFailed(5_000, "no answer")])
     assert [(call.number, call.kind) for call in told.calls] == [
         (1, "read settings"),
         (2, "set throttle"),

@@ -21,15 +21,7 @@ import pytest
 from kreassign.clock import SYSTEM_CLOCK
 from kreassign.errors import ExecutionError, InputError, JournalDamaged, JournalLocked
 from kreassign.executor.events import Event, HoldRequested, StopRequested, ThrottleIntended
-from kreassign.executor.history.run_history import (
-    UnreadableJournal,
-    latest_start,
-    left_behind,
-    read_history,
-    read_progress,
-    read_view,
-    refuse_if_interrupted_runs,
-)
+from kreassign.executor.history import run_history
 from kreassign.executor.journal import (
     Journal,
     JournalReader,
@@ -84,7 +76,7 @@ def test_a_damaged_file_is_refused_by_its_name_whatever_is_asked_of_it(
     questions: tuple[Callable[[], object], ...] = (
         lambda: read_events(path),
         lambda: JournalReader(path).new_events(),
-        lambda: read_history(path),
+        lambda: run_history.read_history(path),
         lambda: Journal.resume(path, "cluster-1"),
     )
     for question in questions:
@@ -104,7 +96,7 @@ def with_a_snapshot_at_its_end(folder: Path) -> Path:
             machine.replay(event)
         meter = ProgressMeter(machine.view)
         journal.keep_snapshot(machine.snapshot(meter.state()))
-    assert latest_start(path).position.sequence == len(WHOLE)
+    assert run_history.latest_start(path).position.sequence == len(WHOLE)
     return path
 
 
@@ -134,7 +126,15 @@ def test_damage_that_a_snapshot_passes_over_is_told_by_all(tmp_path: Path, damag
     path = with_a_snapshot_at_its_end(tmp_path)
     damage(path)
     said = set()
-    for question in (read_history, read_view, read_progress, latest_start, status, status_and_progress, RunFollower):
+    for question in (
+        run_history.read_history,
+        run_history.read_view,
+        run_history.read_progress,
+        run_history.latest_start,
+        status,
+        status_and_progress,
+        RunFollower,
+    ):
         with pytest.raises(JournalDamaged) as raised:
             question(path)
         said.add(str(raised.value))
@@ -142,7 +142,7 @@ def test_damage_that_a_snapshot_passes_over_is_told_by_all(tmp_path: Path, damag
     assert str(path) in sentence
     assert f"kreassign forget {path}" in sentence
     listed = status_or_problem(path)
-    assert isinstance(listed, UnreadableJournal)
+    assert isinstance(listed, run_history.UnreadableJournal)
     assert f"{listed}. {listed.remedy}" == sentence
     (summary,) = RunList((tmp_path,)).newest(5)
     assert (summary.state, summary.problem) == ("unreadable", sentence)
@@ -155,7 +155,11 @@ def test_a_copy_or_a_broken_link_beside_a_journal_is_told_by_its_name(tmp_path: 
     copy, link = path.with_name("run-1-backup.sqlite"), path.with_name("run-2.sqlite")
     copy.write_bytes(path.read_bytes())
     link.symlink_to("unmounted")
-    problems = [str(found) for found in left_behind(rig.state_dir, "twin") if isinstance(found, UnreadableJournal)]
+    problems = [
+        str(found)
+        for found in run_history.left_behind(rig.state_dir, "twin")
+        if isinstance(found, run_history.UnreadableJournal)
+    ]
     assert problems == [
         f"{copy} has another name than the journal of its run run-1: rename it if it is no copy",
         f"{link} is no file, and no link to one",
@@ -253,13 +257,13 @@ def test_an_unreadable_interrupted_run_blocks_until_set_aside(tmp_path: Path, da
     with sqlite3.connect(path) as connection:
         connection.execute(damage)
     connection.close()
-    (left,) = left_behind(rig.state_dir, rig.twin.cluster_id)
-    assert isinstance(left, UnreadableJournal)
+    (left,) = run_history.left_behind(rig.state_dir, rig.twin.cluster_id)
+    assert isinstance(left, run_history.UnreadableJournal)
     with pytest.raises(JournalDamaged, match=rf"cannot be read: .*{path.name}.*kreassign forget {path}"):
-        refuse_if_interrupted_runs(rig.state_dir, rig.twin.cluster_id)
-    refuse_if_interrupted_runs(rig.state_dir, "another")
+        run_history.refuse_if_interrupted_runs(rig.state_dir, rig.twin.cluster_id)
+    run_history.refuse_if_interrupted_runs(rig.state_dir, "another")
     kept = set_aside(path)
-    refuse_if_interrupted_runs(rig.state_dir, rig.twin.cluster_id)
+    run_history.refuse_if_interrupted_runs(rig.state_dir, rig.twin.cluster_id)
     assert kept.exists()
     assert find_journals(rig.state_dir) == cluster_journals(rig.state_dir, rig.twin.cluster_id) == ()
 
@@ -276,7 +280,7 @@ def test_the_journal_of_a_run_that_goes_on_is_not_set_aside(tmp_path: Path) -> N
 def test_events_out_of_order_are_refused_though_rows_are_whole(tmp_path: Path) -> None:
     path = written(tmp_path, WHOLE[0], WHOLE[-1])
     with pytest.raises(JournalDamaged, match=r"journal of run run-1 tells what cannot be \(.*Verified cannot happen"):
-        read_history(path)
+        run_history.read_history(path)
 
 
 def printed_on_a_small_disk(path: Path, program: str) -> str:
@@ -469,4 +473,4 @@ def test_a_throttle_of_a_broker_that_is_none_is_refused_as_what_cannot_be(tmp_pa
     assert changed != text
     forged(path, number, changed)
     with pytest.raises(JournalDamaged, match="journal of run run-1 tells what cannot be"):
-        read_history(path)
+        run_history.read_history(path)

@@ -6,19 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kreassign.executor.events import (
-    CallFailed,
-    CancelRequested,
-    HealthObserved,
-    HoldRequested,
-    MovesObserved,
-    PaceRequested,
-    ThrottleChecked,
-    ThrottleIntended,
-    ThrottleRequested,
-    ThrottleSet,
-    VerdictsRecorded,
-)
+from kreassign.executor import events
 from kreassign.executor.guards import GuardName, Health, LogDirSpace, Reaction, Troubled, Verdict
 from kreassign.executor.throttle_ledger import ConfigValue
 from kreassign.model import NO_LEADER, ConfigResource
@@ -27,29 +15,29 @@ from tests.executor.run_events import A0, LISTED, LISTS, LIVE, MOVES, PREPARED, 
 from tests.executor.state.played import LEADER_0, MOVING, UNTOUCHED, Played, begun, guarded
 
 NOON_MS = 12 * 3_600_000
-HELD = HoldRequested(5_000, 1)
-NIGHT = PaceRequested(5_000, 2, PaceChange(hours=Schedule((Window(0, 60),))))
-ASKED_IN_VAIN = (ThrottleRequested(6_000, 3, 5), CallFailed(6_000, "no answer"))
+HELD = events.HoldRequested(5_000, 1)
+NIGHT = events.PaceRequested(5_000, 2, PaceChange(hours=Schedule((Window(0, 60),))))
+ASKED_IN_VAIN = (events.ThrottleRequested(6_000, 3, 5), events.CallFailed(6_000, "no answer"))
 ODD = ConfigValue(LEADER_0, "5")
-ODD_ONCE = ThrottleChecked(0, (ODD,))
+ODD_ONCE = events.ThrottleChecked(0, (ODD,))
 UNREAD = (ConfigResource.broker(3), ConfigResource.broker(1))
-LEADERLESS = MovesObserved(5_000, tuple(replace(seen(move, UNTOUCHED), leader=NO_LEADER) for move in MOVES))
-HALF = MovesObserved(5_000, (LEADERLESS.observations[0], seen(MOVES[1], UNTOUCHED)))
+LEADERLESS = events.MovesObserved(5_000, tuple(replace(seen(move, UNTOUCHED), leader=NO_LEADER) for move in MOVES))
+HALF = events.MovesObserved(5_000, (LEADERLESS.observations[0], seen(MOVES[1], UNTOUCHED)))
 NO_LEADER_0 = "a-0 has no leader, so its move is not started"
-NOT_SET = ThrottleSet(4_000, ("no",), failed=(ConfigResource.topic("a"), ConfigResource.broker(3)))
+NOT_SET = events.ThrottleSet(4_000, ("no",), failed=(ConfigResource.topic("a"), ConfigResource.broker(3)))
 
 
 def said(*guards: tuple[GuardName, Reaction]) -> Played:
     """A run of which these guards say something."""
     run = Played(begun(throttle=None, guards={GuardName.OFFLINE: Reaction.HOLD}), look(1_000, UNTOUCHED))
-    run.on(HealthObserved(1_000, Health(LIVE, offline=Troubled.of([A0], Troubled()))))
-    return run.on(VerdictsRecorded(1_000, tuple(Verdict(*one, "seen", "advice") for one in guards)))
+    run.on(events.HealthObserved(1_000, Health(LIVE, offline=Troubled.of([A0], Troubled()))))
+    return run.on(events.VerdictsRecorded(1_000, tuple(Verdict(*one, "seen", "advice") for one in guards)))
 
 
 def closed() -> Played:
     """A run one of whose two destinations is cordoned."""
     run = Played(begun(throttle=None, guards={GuardName.CORDONED: Reaction.HOLD}), look(1_000, UNTOUCHED))
-    return run.on(HealthObserved(1_000, Health(LIVE, cordoned=(2,)))).go("submit")
+    return run.on(events.HealthObserved(1_000, Health(LIVE, cordoned=(2,)))).go("submit")
 
 
 def doubting(reaction: Reaction = Reaction.HOLD) -> Played:
@@ -60,7 +48,7 @@ def full() -> Played:
     """A run that is only warned of full disks."""
     run = Played(begun(throttle=None, guards={GuardName.DISK: Reaction.WARN})).go("check health")
     rooms = tuple(LogDirSpace(broker, "/d", 10_000, 0) for broker in (2, 3))
-    return run.on(HealthObserved(0, Health(LIVE, log_dir_space=rooms))).go("wait").on(HALF)
+    return run.on(events.HealthObserved(0, Health(LIVE, log_dir_space=rooms))).go("wait").on(HALF)
 
 
 DISK, STALL = (GuardName.DISK, Reaction.HOLD), (GuardName.STALL, Reaction.HOLD)
@@ -83,9 +71,9 @@ DUE, UNSET = ("nothing is started before its throttle is set again",
     (Played(*LISTED, NIGHT), CLOSED),
     (doubting(), DOUBT),
     (doubting().go("check all").on(replace(ODD_ONCE, at_ms=10_000)), f"somebody else changed its throttle: {ODD}"),
-    (Played(guarded()).go("check all").on(ThrottleChecked(0, unread=UNREAD)), CANNOT_BE_READ),
+    (Played(guarded()).go("check all").on(events.ThrottleChecked(0, unread=UNREAD)), CANNOT_BE_READ),
     (Played(guarded()).go("observe").on(*ASKED_IN_VAIN), DUE),
-    (Played(*PREPARED, look(3_000, UNTOUCHED), ThrottleIntended(3_000, LISTS), NOT_SET), UNSET),
+    (Played(*PREPARED, look(3_000, UNTOUCHED), events.ThrottleIntended(3_000, LISTS), NOT_SET), UNSET),
     (full(), "disks have no space for the move that waits"),
     (Played(begun(throttle=None), LEADERLESS, look(6_000, MOVING, MOVES[0])), NO_LEADER_0.replace("0", "1")),
     (Played(begun(throttle=None), LEADERLESS),
@@ -95,7 +83,7 @@ DUE, UNSET = ("nothing is started before its throttle is set again",
     (said((GuardName.BROKER, Reaction.WARN)), None),
     (doubting(Reaction.WARN), None),
     (Played(*SUBMITTED, HELD), None),
-    (Played(*LISTED, HELD, CancelRequested(5_000, 2, is_now=False)), None),
+    (Played(*LISTED, HELD, events.CancelRequested(5_000, 2, is_now=False)), None),
 ])  # fmt: skip
 def test_each_reason_is_told_while_a_move_waits(run: Played, hindrance: str | None) -> None:
     assert run.copy().view.hindrance(NOON_MS) == hindrance
@@ -105,9 +93,9 @@ def test_each_reason_is_told_while_a_move_waits(run: Played, hindrance: str | No
     (said(DISK).on(HELD), ON_HOLD),
     (said(DISK).on(NIGHT), "nothing is started while these guards hold it: disk"),
     (doubting().on(NIGHT), CLOSED),
-    (Played(guarded()).go("check all").on(ThrottleChecked(0, (ODD,), UNREAD)), DOUBT),
-    (Played(guarded()).go("check all").on(ThrottleChecked(0, unread=UNREAD), *ASKED_IN_VAIN), CANNOT_BE_READ),
-    (Played(guarded()).go("set both").on(ThrottleIntended(3_000, LISTS), NOT_SET, *ASKED_IN_VAIN), DUE),
+    (Played(guarded()).go("check all").on(events.ThrottleChecked(0, (ODD,), UNREAD)), DOUBT),
+    (Played(guarded()).go("check all").on(events.ThrottleChecked(0, unread=UNREAD), *ASKED_IN_VAIN), CANNOT_BE_READ),
+    (Played(guarded()).go("set both").on(events.ThrottleIntended(3_000, LISTS), NOT_SET, *ASKED_IN_VAIN), DUE),
     (full(), "disks have no space for the move that waits"),
 ])  # fmt: skip
 def test_of_several_reasons_the_first_is_told(run: Played, first: str) -> None:
