@@ -17,20 +17,10 @@ from kreassign.model.load import LoadBasis
 from kreassign.model.placement import Drift
 from kreassign.model.plan_facts import PlanFacts, PlannedPartition, Prediction, Totals, reason_sentences
 from kreassign.model.text import counted, format_load
+from kreassign.report import text as texts
 from kreassign.report.broker_loads import BrokerLoad, Hottest, flow_matrix, heat_maps, hottest
 from kreassign.report.charts import MOST_ROWS, Chart, Table, bars
 from kreassign.report.page import render_page
-from kreassign.report.text import (
-    bound_amount,
-    bound_sentence,
-    format_bytes,
-    format_duration,
-    format_rate,
-    format_time,
-    limit_amount,
-    loads_origin,
-    unheeded_sentences,
-)
 
 SHOWN_CHANGES = 300
 SHOWN_REMAINING = 20
@@ -94,11 +84,11 @@ def _plan_view(facts: PlanFacts, targets: Targets) -> PlanView:
         hottest=hottest(facts.means, _loads_of_brokers(facts)),
         changes=tuple(_change(one, targets) for one in _largest_first(facts, targets)[:SHOWN_CHANGES]),
         change_count=len(facts.partitions),
-        remaining=(*_shown_remaining(facts), *unheeded_sentences(facts.unknown_goals, facts.uneven_topics)),
-        bound=(bound_amount(facts.totals), bound_sentence(facts.totals)),
+        remaining=(*_shown_remaining(facts), *texts.unheeded_sentences(facts.unknown_goals, facts.uneven_topics)),
+        bound=(texts.bound_amount(facts.totals), texts.bound_sentence(facts.totals)),
         time=_time(facts.prediction),
         loads=None if facts.loads is None else _loads(facts.loads),
-        limits=tuple((limit_amount(one), one.source) for one in facts.limits),
+        limits=tuple((texts.limit_amount(one), one.source) for one in facts.limits),
     )
 
 
@@ -135,20 +125,21 @@ def _shown_remaining(facts: PlanFacts) -> Iterator[str]:
 def _loads(basis: LoadBasis) -> tuple[str, str]:
     count = f"{basis.doubtful_count:,}" if basis.doubtful_count else "none"
     doubtful = f"{count} of {counted(basis.partitions, 'partition')} doubtful"
-    value, _, how = loads_origin(basis).removeprefix("those of the ").partition(" ")
-    return value, f"{how} until {format_time(basis.measured_ms)}, {doubtful}".lstrip()
+    value, _, how = texts.loads_origin(basis).removeprefix("those of the ").partition(" ")
+    return value, f"{how} until {texts.format_time(basis.measured_ms)}, {doubtful}".lstrip()
 
 
 def _time(prediction: Prediction | None) -> tuple[str, str]:
     if prediction is None:
         return "unknown", "no rate was given: plan with --rate, or rehearse the plan"
-    rate = format_rate(prediction.rate_bytes_per_s)
+    rate = texts.format_rate(prediction.rate_bytes_per_s)
     if math.isinf(prediction.seconds):
         never = f"never ends at {rate} per broker: some partition is written faster than it would be copied"
         return "never", never
-    least = "" if prediction.gap is None else f"; no plan is done before {format_duration(prediction.least_s)}"
-    longest = format_duration(prediction.longest_move_s)
-    return format_duration(prediction.seconds), f"at {rate} per broker; the longest single copy takes {longest}{least}"
+    least = "" if prediction.gap is None else f"; no plan is done before {texts.format_duration(prediction.least_s)}"
+    longest = texts.format_duration(prediction.longest_move_s)
+    seconds = texts.format_duration(prediction.seconds)
+    return seconds, f"at {rate} per broker; the longest single copy takes {longest}{least}"
 
 
 def _matrix(facts: PlanFacts, targets: Targets) -> Chart | None:
@@ -175,15 +166,16 @@ def _traffic(facts: PlanFacts) -> Chart | None:
     shown = busy[:MOST_ROWS]
     series = {"received": [one.bytes_in for one in shown], "sent": [one.bytes_out for one in shown]}
     rows = [
-        (f"broker {one.broker}", *map(format_bytes, (one.bytes_in, one.bytes_out, one.peak_bytes))) for one in shown
+        (f"broker {one.broker}", *map(texts.format_bytes, (one.bytes_in, one.bytes_out, one.peak_bytes)))
+        for one in shown
     ]
     more = len(busy) - len(shown)
     return Chart(
         "traffic",
         "What each broker copies",
         f"Bytes that each broker receives and sends{f', of the {len(shown)} busiest' if more else ''}. "
-        f"Broker {shown[0].broker} has most to do: {format_bytes(shown[0].bytes_in)} in, "
-        f"{format_bytes(shown[0].bytes_out)} out.",
+        f"Broker {shown[0].broker} has most to do: {texts.format_bytes(shown[0].bytes_in)} in, "
+        f"{texts.format_bytes(shown[0].bytes_out)} out.",
         bars([row[0] for row in rows], series, ("--after", "--second"), "B"),
         Table(("", "received", "sent", "fullest moment of its disks"), tuple(rows), more),
         max(200, 24 * len(shown) + 90),
@@ -200,7 +192,7 @@ def _causes(facts: PlanFacts, targets: Targets) -> Chart | None:
     if not counts:
         return None
     ranked = sorted(counts, key=lambda cause: (-sizes[cause], -counts[cause]))
-    rows = tuple((cause, format_bytes(sizes[cause]), f"{counts[cause]:,}") for cause in ranked)
+    rows = tuple((cause, texts.format_bytes(sizes[cause]), f"{counts[cause]:,}") for cause in ranked)
     total = sum(sizes.values())
     most = f"Most, {sizes[ranked[0]] / total:.0%}, for: {ranked[0]}." if total else "Nothing is copied."
     return Chart(
@@ -262,9 +254,9 @@ def escaped(text: str) -> str:
 
 
 def _cost(totals: Totals) -> str:
-    copied = f"{_counted(totals.moves, 'replica')} to copy, {format_bytes(totals.moved_bytes)}"
+    copied = f"{_counted(totals.moves, 'replica')} to copy, {texts.format_bytes(totals.moved_bytes)}"
     if totals.log_dir_moves:
-        copied += f"; {totals.log_dir_moves} to another disk, {format_bytes(totals.log_dir_bytes)}"
+        copied += f"; {totals.log_dir_moves} to another disk, {texts.format_bytes(totals.log_dir_bytes)}"
     return f"{copied}; {_counted(totals.leader_changes, 'leader')} to change"
 
 
@@ -279,7 +271,7 @@ def _cells(change: ChangeLine) -> tuple[str, ...]:
         escaped(change.name),
         listed_ids(change.before),
         listed_ids(change.after),
-        format_bytes(change.copied_bytes) if change.copied_bytes else "–",
+        texts.format_bytes(change.copied_bytes) if change.copied_bytes else "–",
         escaped("; ".join(change.reasons)),
     )
 
@@ -295,7 +287,7 @@ def _brokers(facts: PlanFacts) -> Iterator[str]:
     for one in busy[:MOST_BROKERS]:
         sides = (one.before, one.after) if first else ()
         loads = (format_load(side.get(first.goal, 0.0), first.unit, first.before) for side in sides if first)
-        yield _row((str(one.broker), *loads, format_bytes(one.bytes_in), format_bytes(one.bytes_out)))
+        yield _row((str(one.broker), *loads, texts.format_bytes(one.bytes_in), texts.format_bytes(one.bytes_out)))
     if len(busy) > MOST_BROKERS:
         yield _row((f"{len(busy) - MOST_BROKERS} more", *[""] * (len(titles) - 1)))
     yield ""

@@ -34,18 +34,8 @@ from kreassign.model.run import BrokerProgress, MoveHistory, RunHistory
 from kreassign.model.text import DAY_MS, format_load, shortened
 from kreassign.operations.run_journals import RunSummary, run_summary
 from kreassign.operations.skew import BrokerSkew, TopicSpread
+from kreassign.report import text as texts
 from kreassign.report.page import page_environment
-from kreassign.report.text import (
-    format_bytes,
-    format_count,
-    format_duration,
-    format_rate,
-    format_time,
-    limit_amount,
-    rates_text,
-    run_state,
-    unheeded_sentences,
-)
 from kreassign.web import records
 from kreassign.web.api import CALLS, DOCUMENT_PATH, PREFIX, text
 from kreassign.web.guard import Access, body_of, check_origin, cookie_name
@@ -106,15 +96,15 @@ def shown(run: RunHistory) -> ShownRun:
         fraction=_fraction(run),
         fields={
             "state": state_text(summary),
-            "moves": f"{format_count(summary.complete_count)} of {format_count(summary.move_count)}",
-            "copied": format_bytes(summary.copied_bytes),
-            "left": "-" if is_over else format_bytes(progress.left_bytes),
-            "rate": "-" if is_over else format_rate(progress.rate_bytes_per_s),
+            "moves": f"{texts.format_count(summary.complete_count)} of {texts.format_count(summary.move_count)}",
+            "copied": texts.format_bytes(summary.copied_bytes),
+            "left": "-" if is_over else texts.format_bytes(progress.left_bytes),
+            "rate": "-" if is_over else texts.format_rate(progress.rate_bytes_per_s),
             "eta": eta_text(run),
-            "throttle": rates_text(run.rates) or "none",
+            "throttle": texts.rates_text(run.rates) or "none",
             "pace": pace_text(run.pace),
-            "at": format_time(progress.at_ms),
-            "ended": f"ended {format_time(run.ended_ms)}" if is_over else "",
+            "at": texts.format_time(progress.at_ms),
+            "ended": f"ended {texts.format_time(run.ended_ms)}" if is_over else "",
         },
         lists={
             "held": () if run.why_held is None else (run.why_held,),
@@ -140,8 +130,8 @@ def _charts(run: RunHistory) -> dict[str, Chart]:
     rates = list(_rates(curve))
     fastest = max(rate for _, rate in rates)
     return {
-        "copied": _chart(curve, whole, f"{format_bytes(whole)} in all"),
-        "rate": _chart(rates, fastest, f"{format_rate(fastest)} at most"),
+        "copied": _chart(curve, whole, f"{texts.format_bytes(whole)} in all"),
+        "rate": _chart(rates, fastest, f"{texts.format_rate(fastest)} at most"),
     }
 
 
@@ -162,7 +152,7 @@ def _chart(points: Sequence[tuple[int, float]], most: float, top: str) -> Chart:
     across, up = CHART_WIDTH / max(1, end_ms - begin_ms), CHART_HEIGHT / (most or 1)
     line = " ".join(f"{(at_ms - begin_ms) * across:.1f},{CHART_HEIGHT - value * up:.1f}" for at_ms, value in points)
     path = f"M0,{CHART_HEIGHT} L{line} L{CHART_WIDTH},{CHART_HEIGHT} Z"
-    return Chart(path, top, format_duration((end_ms - begin_ms) / 1000))
+    return Chart(path, top, texts.format_duration((end_ms - begin_ms) / 1000))
 
 
 def tone(state: str, *, is_active: bool) -> str:
@@ -193,7 +183,7 @@ def finding_tone(state: State) -> str:
 
 def state_text(run: RunSummary) -> str:
     """State of the run in words."""
-    return run_state(
+    return texts.run_state(
         run.state,
         is_active=run.is_active,
         is_held=run.is_held,
@@ -210,8 +200,8 @@ def eta_text(run: RunHistory) -> str:
         return "held"  # why, and how it goes on, stands under its own title
     if (end := run.measured.end) is None:
         return run.measured.why_no_end or "calculating"
-    between = f" ({format_duration(end.earliest_s)} to {format_duration(end.latest_s)})"
-    return format_duration(end.expected_s) + (between if end.latest_s else "")
+    between = f" ({texts.format_duration(end.earliest_s)} to {texts.format_duration(end.latest_s)})"
+    return texts.format_duration(end.expected_s) + (between if end.latest_s else "")
 
 
 def _fraction(run: RunHistory) -> float | None:
@@ -224,14 +214,14 @@ def _fraction(run: RunHistory) -> float | None:
 def _broker_cells(one: BrokerProgress) -> tuple[str, ...]:
     return (
         str(one.broker),
-        format_count(one.reassigning),
-        format_rate(one.read_bytes_per_s),
-        format_rate(one.written_bytes_per_s),
-        format_rate(one.within_bytes_per_s),
-        "none" if one.throttle_bytes_per_s is None else format_rate(one.throttle_bytes_per_s),
-        format_bytes(one.lag_bytes),
-        format_count(one.out_of_sync),
-        format_bytes(one.left_bytes),
+        texts.format_count(one.reassigning),
+        texts.format_rate(one.read_bytes_per_s),
+        texts.format_rate(one.written_bytes_per_s),
+        texts.format_rate(one.within_bytes_per_s),
+        "none" if one.throttle_bytes_per_s is None else texts.format_rate(one.throttle_bytes_per_s),
+        texts.format_bytes(one.lag_bytes),
+        texts.format_count(one.out_of_sync),
+        texts.format_bytes(one.left_bytes),
     )
 
 
@@ -243,10 +233,10 @@ def _move_cells(move: MoveHistory) -> tuple[str, ...]:
         listed_ids(move.original),
         records.destination_text(move.target, records.moved_dirs(move.log_dirs)),
         move.problem or move.status,
-        format_bytes(now.done_bytes)
-        + ("" if now.left_bytes is None else f" of {format_bytes(now.done_bytes + now.left_bytes)}"),
-        format_rate(now.rate_bytes_per_s),
-        format_duration(now.eta_s),
+        texts.format_bytes(now.done_bytes)
+        + ("" if now.left_bytes is None else f" of {texts.format_bytes(now.done_bytes + now.left_bytes)}"),
+        texts.format_rate(now.rate_bytes_per_s),
+        texts.format_duration(now.eta_s),
     )
 
 
@@ -272,7 +262,7 @@ def fullest_text(topic: TopicSpread) -> tuple[str, str]:
     if topic.fullest_broker is None:
         return "-", ""
     share = "" if topic.share is None else f"{topic.share:.2f} ×"
-    return f"{format_bytes(topic.fullest_bytes)} on broker {topic.fullest_broker}", share
+    return f"{texts.format_bytes(topic.fullest_bytes)} on broker {topic.fullest_broker}", share
 
 
 SHOWN_RUNS = 100
@@ -419,8 +409,8 @@ class Pages:
 
     def _plan(self, request: Request) -> Response:
         plan = self._served.plan(request.path_params["name"])
-        limits = None if plan.limits is None else [(limit_amount(one), one.source) for one in plan.limits]
-        unheeded = list(unheeded_sentences(plan.unknown_goals, plan.uneven_topics))
+        limits = None if plan.limits is None else [(texts.limit_amount(one), one.source) for one in plan.limits]
+        unheeded = list(texts.unheeded_sentences(plan.unknown_goals, plan.uneven_topics))
         return self._page(
             "plan.html", plan=plan, limits=limits, unheeded=unheeded, orders=list(Order), guards=DEFAULTS,
             reactions=list(Reaction), name_of=self._name_of(),

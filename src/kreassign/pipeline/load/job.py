@@ -45,18 +45,7 @@ from kreassign.pipeline.load.measured import (
 from kreassign.pipeline.load.partition_loads import WINDOW_DAYS
 from kreassign.pipeline.load.rates import PARTITION_KEY
 from kreassign.pipeline.load.unique_keys import require_unique_keys
-from kreassign.pipeline.tables import commits, parquet, schemas, spark_io
-from kreassign.pipeline.tables.delta import (
-    DataDir,
-    DataFile,
-    TableLog,
-    has_log,
-    log_to_write,
-    open_log,
-    place,
-    refuse_wrong_columns,
-    undo_after,
-)
+from kreassign.pipeline.tables import commits, delta, parquet, schemas, spark_io
 
 # Before making anything, check by the footers of its files that the last load's output is readable.
 #
@@ -65,24 +54,26 @@ from kreassign.pipeline.tables.delta import (
 # all samples by itself: old samples may have expired while their hours are kept.
 
 
-def require_kept(data_dir: DataDir, before: parquet.Load, window_days: int) -> TableLog:
+def require_kept(data_dir: delta.DataDir, before: parquet.Load, window_days: int) -> delta.TableLog:
     """Return the open samples of the load before.
 
     Raises DataError if a file of that load is unreadable that a load with this window needs.
     """
     left_open, hours = (
-        open_log(data_dir, each, before.versions[each.name]) for each in (schemas.OPEN_SAMPLES, schemas.LOAD_HOURS)
+        delta.open_log(data_dir, each, before.versions[each.name])
+        for each in (schemas.OPEN_SAMPLES, schemas.LOAD_HOURS)
     )
     for log, files in ((left_open, left_open.files()), (hours, _recent(hours, window_days))):
         for path, reason in parquet.why_not(log, files).items():
             raise DataError(
-                f"table {log.table.name} of load {before.number}: {place(data_dir, log.table.name, path)} {reason}; "
+                f"table {log.table.name} of load {before.number}: "
+                f"{delta.place(data_dir, log.table.name, path)} {reason}; "
                 f"put it back from a copy, or {commits.ALL_AGAIN}"
             )
     return left_open
 
 
-def _recent(hours: TableLog, window_days: int) -> Sequence[DataFile]:
+def _recent(hours: delta.TableLog, window_days: int) -> Sequence[delta.DataFile]:
     """Files with hours that may be in a cluster's window, which ends with its latest (open) hour."""
     files = hours.files({"is_open": True})
     begun = [int(file.lows["hour_ms"]) for file in files if file.lows.get("hour_ms") is not None]
@@ -139,7 +130,7 @@ class Job:
     """
 
     spark: SparkSession
-    data_dir: DataDir
+    data_dir: delta.DataDir
     tell: Callable[[StepCount], None]
     begin: Callable[[schemas.Table], None]
     now_ms: int
@@ -168,7 +159,7 @@ class Job:
         log = spark_io.write_parts(rows, self.data_dir, table, replaced=replaced, base=base)
         return Stored(self.spark, log)
 
-    def note(self, step: StepCount, log: TableLog) -> None:
+    def note(self, step: StepCount, log: delta.TableLog) -> None:
         """Report a step, and remember the version of the table that it read or made."""
         self.made.append(commits.LoadedTable(step.table, log.version, step.good, step.bad, step.late, log))
         self.tell(step)
@@ -179,7 +170,7 @@ class Stored:
     """A table as written."""
 
     spark: SparkSession
-    log: TableLog
+    log: delta.TableLog
 
     @property
     def step(self) -> StepCount:
@@ -198,7 +189,7 @@ class Stored:
 
 def run_load(
     spark: SparkSession,
-    data_dir: DataDir,
+    data_dir: delta.DataDir,
     on_step: Callable[[StepCount], None],
     *,
     horizon_days: float = 30.0,
@@ -250,7 +241,7 @@ def run_load(
     commits.publish(data_dir, now_ms, [commits.tended(data_dir, each, window_days) for each in job.made], begun)
 
 
-def rows_to_read(data_dir: DataDir, *, is_full: bool = False) -> int:
+def rows_to_read(data_dir: delta.DataDir, *, is_full: bool = False) -> int:
     """Number of rows of samples and hours that a load would read now, from the tables' logs, without Spark.
 
     Raises DataError if a table that it needs is missing.
@@ -260,13 +251,13 @@ def rows_to_read(data_dir: DataDir, *, is_full: bool = False) -> int:
     if before is None:
         return sum(file.row_count for file in log.files())
     kept = sum(
-        spark_io.row_count(open_log(data_dir, each, before.versions[each.name]))
+        spark_io.row_count(delta.open_log(data_dir, each, before.versions[each.name]))
         for each in (schemas.LOAD_HOURS, schemas.OPEN_SAMPLES)
     )
     return kept + sum(file.row_count for file in commits.added_since(log, before.versions[schemas.SAMPLES.name]))
 
 
-def _before(data_dir: DataDir, begun: parquet.Load | None, *, is_full: bool) -> parquet.Load | None:
+def _before(data_dir: delta.DataDir, begun: parquet.Load | None, *, is_full: bool) -> parquet.Load | None:
     """The load to build on; None if this one reads all samples."""
     return None if begun is None or is_full else commits.standing_on(data_dir, begun)
 
@@ -321,12 +312,12 @@ def _loads(job: Job, plain: DataFrame, hours: DataFrame, replicas: DataFrame, sn
 
 def _measured(job: Job, hours: DataFrame, snapshots: Snapshots) -> DataFrame | None:
     """Table `metric_hours` as stored, for the last days of each cluster with hours; None without metrics of them."""
-    if not has_log(job.data_dir, schemas.METRICS):
+    if not delta.has_log(job.data_dir, schemas.METRICS):
         return None
     last_hours = {row[0]: row[1] for row in hours.groupBy("cluster_id").agg(sql.max("hour_ms")).collect()}
     if not last_hours:
         return None
-    log = open_log(job.data_dir, schemas.METRICS)
+    log = delta.open_log(job.data_dir, schemas.METRICS)
     usable, skipped = parquet.usable_files(log, files_of_metrics(log, last_hours))
     if not usable:
         if skipped:
@@ -344,14 +335,14 @@ def _measured(job: Job, hours: DataFrame, snapshots: Snapshots) -> DataFrame | N
         sums.unpersist()
 
 
-def files_of_metrics(log: TableLog, last_hours: Mapping[str, int]) -> list[DataFile]:
+def files_of_metrics(log: delta.TableLog, last_hours: Mapping[str, int]) -> list[delta.DataFile]:
     """Files with metrics of the last days of a cluster, by its last hour: it may have been silent for long.
 
     Of a cluster without hours, the last days are those of the others.
     """
     newest = max(last_hours.values())
 
-    def has_some(file: DataFile) -> bool:
+    def has_some(file: delta.DataFile) -> bool:
         ends = [newest, *(end for cluster, end in last_hours.items() if file.may_have("cluster_id", cluster))]
         return any(file.may_be_within("taken_ms", end - _METRICS_MS, end + HOUR_MS) for end in ends)
 
@@ -368,7 +359,7 @@ def in_days_of_metrics(last_hours: Mapping[str, int]) -> Column:
 
 def _tell_metrics(
     job: Job,
-    log: TableLog,
+    log: delta.TableLog,
     counts: Mapping[str, int],
     topics: Mapping[str, int],
     brokers: Mapping[int, int],
@@ -399,13 +390,13 @@ class NewSamples:
     """
 
     rows: DataFrame
-    log: TableLog
+    log: delta.TableLog
     row_count: int
     skipped: tuple[parquet.Skipped, ...]
     left_open: DataFrame | None
 
 
-def _new_samples(job: Job, left_open: TableLog | None) -> NewSamples:
+def _new_samples(job: Job, left_open: delta.TableLog | None) -> NewSamples:
     log = spark_io.source_log(job.data_dir, schemas.SAMPLES)
     if job.before is None:
         usable, skipped = spark_io.some_usable(log, log.files())
@@ -414,7 +405,7 @@ def _new_samples(job: Job, left_open: TableLog | None) -> NewSamples:
         usable, skipped = parquet.usable_files(log, commits.added_since(log, known))
     left, left_count = None, 0
     if left_open is not None:
-        refuse_wrong_columns(left_open)
+        delta.refuse_wrong_columns(left_open)
         left, left_count = spark_io.rows_of(job.spark, left_open, left_open.files()), spark_io.row_count(left_open)
     rows = left_count + sum(file.row_count for file in usable)
     return NewSamples(spark_io.rows_of(job.spark, log, usable), log, rows, tuple(skipped), left)
@@ -526,13 +517,15 @@ def _tell_samples(job: Job, source: NewSamples, kinds: Iterable[schemas.Row]) ->
 def _add_quality(job: Job, before: parquet.Load | None) -> None:
     """Add the rows of this load to table `load_quality`, after those of the load before."""
     if before is not None and commits.is_as_known(job.data_dir, before, schemas.LOAD_QUALITY):
-        undo_after(log_to_write(job.data_dir, schemas.LOAD_QUALITY), before.versions[schemas.LOAD_QUALITY.name])
+        delta.undo_after(
+            delta.log_to_write(job.data_dir, schemas.LOAD_QUALITY), before.versions[schemas.LOAD_QUALITY.name]
+        )
     rows = list(rules.quality_rows(job.now_ms, job.judged))
     version = parquet.write_rows(job.data_dir, schemas.LOAD_QUALITY, rows, file_stem=str(job.now_ms))
     job.made.append(commits.LoadedTable(schemas.LOAD_QUALITY, version, len(rows)))
 
 
-def _require_good(step: StepCount, data_dir: DataDir) -> None:
+def _require_good(step: StepCount, data_dir: delta.DataDir) -> None:
     if not step.good:
         raise DataError(
             f"table {step.table.name} in {data_dir} has no good row "
