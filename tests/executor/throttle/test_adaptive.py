@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,32 +11,6 @@ from kreassign.model.throttle import AdaptiveThrottle, BrokerCapacity
 
 AUTO = AdaptiveThrottle(1_000, (BrokerCapacity(3, 400),))
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
-
-
-@pytest.mark.parametrize(
-    ("broker", "traffic", "needed", "rate"),
-    [
-        (0, 300.0, 0.0, 700),  # what is left over
-        (3, 300.0, 0.0, 100),  # of a broker that can carry less
-        (0, 2_000.0, 0.0, 100),  # never less than a tenth of the capacity
-        (0, None, 0.0, 100),  # nor more where nobody knows
-        (0, 900.0, 200.0, 250),  # what is written to its partitions, and a quarter more
-        (0, None, 200.0, 250),
-    ],
-)
-def test_a_broker_gets_what_its_traffic_leaves_over(
-    broker: int, traffic: float | None, needed: float, rate: int
-) -> None:
-    assert adaptive_rate(AUTO, broker, traffic, needed, None) == rate
-
-
-def test_a_floor_that_is_given_holds_for_every_broker() -> None:
-    assert adaptive_rate(AdaptiveThrottle(1_000, (), 333), 7, None, 0.0, None) == 333
-
-
-def test_a_small_change_of_traffic_changes_no_rate() -> None:
-    assert adaptive_rate(AUTO, 0, 350.0, 0.0, 700) == 700
-    assert adaptive_rate(AUTO, 0, 450.0, 0.0, 700) == 550
 
 
 def test_a_rate_below_the_writes_is_raised_however_little() -> None:
