@@ -109,8 +109,6 @@ class ReportView:
     moves: tuple[MoveView, ...]
     receivers: tuple[ReceiverView, ...]
     checks: tuple[Check, ...]
-    throttle_residue: tuple[str, ...]
-    problems: tuple[str, ...]
     pictures: RunPictures
     breaches: tuple[Breach, ...]
     log: tuple[LogLine, ...]
@@ -145,8 +143,6 @@ def report_view(
         moves=moves,
         receivers=receivers(moves),
         checks=checks_of(run, after),
-        throttle_residue=tuple(run.throttle_residue),
-        problems=tuple(run.problems),
         pictures=run_pictures(run, trail),
         breaches=trail.breaches[:SHOWN_LINES],
         log=trail.timeline.log[-SHOWN_LINES:],
@@ -364,7 +360,7 @@ def _mean(measure: BrokerMeasure, brokers: Iterable[BrokerChange], *, before: bo
 def verdict(view: ReportView) -> tuple[str, str]:
     """Verdict for the page's colour (`passed`, `failed`, `unknown`), and one sentence."""
     outcomes = {check.outcome for check in view.checks}
-    if CheckResult.FAILED in outcomes or view.problems:
+    if CheckResult.FAILED in outcomes or view.run.problems:
         colour = "failed"
     else:
         colour = "unknown" if CheckResult.UNKNOWN in outcomes else "passed"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -139,24 +140,12 @@ class Marked:
 
 @dataclass(frozen=True, slots=True)
 class RunPictures:
-    """Charts of a run, in the order of the page; None if there is nothing to show."""
+    """Charts of a run, in the order of the page, without those that have nothing to show."""
 
-    timeline: Chart | None
-    rates: Chart | None
-    by_broker: Chart | None
-    progress: Chart | None
-    etas: Chart | None
-    in_sync: Chart | None
-    flows: Chart | None
+    charts: tuple[Chart, ...]
     marks: tuple[Marked, ...]
     planned_bytes: int
     growth_bytes: float
-
-    @property
-    def charts(self) -> tuple[Chart, ...]:
-        """Charts that are not None."""
-        found = (self.timeline, self.rates, self.by_broker, self.progress, self.etas, self.in_sync, self.flows)
-        return tuple(chart for chart in found if chart is not None)
 
 
 def run_pictures(run: RunHistory, trail: RunTrail) -> RunPictures:
@@ -165,18 +154,20 @@ def run_pictures(run: RunHistory, trail: RunTrail) -> RunPictures:
     rates = copy_rates(trail.copy_progress, run.moves, run.started_ms, end_s)
     marks = marked(trail.timeline.marks, run.started_ms)
     flags = [Flag(one.at_s, str(one.number), one.text, COLOURS.get(one.kind, "--open")) for one in marks]
-    flows = flow_matrix(
-        ((source, broker, size) for (source, broker), size in rates.flows.items()),
-        "Bytes that were copied, from leaders (rows) to brokers that got a replica (columns).",
+    charts = (
+        _timeline(run, flags, end_s),
+        _rates(run, trail, rates, flags, end_s),
+        _by_broker(rates),
+        _progress(run, trail, rates, flags, end_s),
+        _etas(run, trail, end_s),
+        _in_sync(trail.timeline.in_sync, run.started_ms, end_s),
+        flow_matrix(
+            ((source, broker, size) for (source, broker), size in rates.flows.items()),
+            "Bytes that were copied, from leaders (rows) to brokers that got a replica (columns).",
+        ),
     )
     return RunPictures(
-        timeline=_timeline(run, flags, end_s),
-        rates=_rates(run, trail, rates, flags, end_s),
-        by_broker=_by_broker(rates),
-        progress=_progress(run, trail, rates, flags, end_s),
-        etas=_etas(run, trail, end_s),
-        in_sync=_in_sync(trail.timeline.in_sync, run.started_ms, end_s),
-        flows=flows,
+        charts=tuple(chart for chart in charts if chart is not None),
         marks=marks,
         planned_bytes=planned_bytes(run.moves),
         growth_bytes=sum(rates.growth),
@@ -460,22 +451,16 @@ def _in_sync(seen: Sequence[InSync], started_ms: int, end_s: float) -> Chart | N
 
 def _strip(seen: Sequence[InSync], field: str, started_ms: int, slot_s: float) -> list[float | None] | None:
     """Maximum of each slot; the last observation holds until the next."""
-    found: list[float | None] = [None] * SLOTS_OF_GRIDS
     values = [(one.at_ms, getattr(one, field)) for one in seen if getattr(one, field) is not None]
     if not values:
         return None
-    last = None
-    waiting = iter(values)
-    upcoming = next(waiting, None)
-    for place in range(SLOTS_OF_GRIDS):
-        until_ms = started_ms + (place + 1) * slot_s * 1000
-        highest = last
-        while upcoming is not None and upcoming[0] <= until_ms:
-            last = upcoming[1]
-            highest = last if highest is None else max(highest, last)
-            upcoming = next(waiting, None)
-        found[place] = highest
-    return found
+    ends_ms = [started_ms + (place + 1) * slot_s * 1000 for place in range(SLOTS_OF_GRIDS)]
+    # What is seen after the last slot has a place of its own.
+    by_slot: list[list[float]] = [[] for _ in range(SLOTS_OF_GRIDS + 1)]
+    for at_ms, value in values:
+        by_slot[bisect_left(ends_ms, at_ms)].append(value)
+    held = accumulate(by_slot, lambda before, now: [*before[-1:], *now])
+    return [max(slot, default=None) for slot in held][:SLOTS_OF_GRIDS]
 
 
 def _over_time(rows: Sequence[tuple[str, Sequence[float | None]]], slot_s: float, text: Callable[[float], str]) -> Grid:
