@@ -45,7 +45,6 @@ class PlanView:
     facts: PlanFacts
     hottest: tuple[Hottest, ...]
     changes: tuple[ChangeLine, ...]
-    change_count: int
     remaining: tuple[str, ...]
     bound: tuple[str, str]
     time: tuple[str, str]
@@ -55,12 +54,8 @@ class PlanView:
 
 def render_plan(facts: PlanFacts, targets: Targets, name: str) -> str:
     """Render the page of the plan in the file `name`; `targets` are its replica lists."""
-    heat, flows, causes = (
-        heat_maps(facts.means, _loads_of_brokers(facts)),
-        _matrix(facts, targets),
-        _causes(facts, targets),
-    )
-    traffic = _traffic(facts)
+    heat = heat_maps(facts.means, _loads_of_brokers(facts))
+    flows, traffic, causes = _matrix(facts, targets), _traffic(facts), _causes(facts, targets)
     charts = [chart for chart in (*heat, flows, traffic, causes) if chart is not None]
     return render_page(
         "plan.html",
@@ -83,7 +78,6 @@ def _plan_view(facts: PlanFacts, targets: Targets) -> PlanView:
         facts=facts,
         hottest=hottest(facts.means, _loads_of_brokers(facts)),
         changes=tuple(_change(one, targets) for one in _largest_first(facts, targets)[:SHOWN_CHANGES]),
-        change_count=len(facts.partitions),
         remaining=(*_shown_remaining(facts), *texts.unheeded_sentences(facts.unknown_goals, facts.uneven_topics)),
         bound=(texts.bound_amount(facts.totals), texts.bound_sentence(facts.totals)),
         time=_time(facts.prediction),
@@ -221,10 +215,10 @@ def plan_markdown(facts: PlanFacts, targets: Targets) -> str:
     """Cost and effect of a plan, its brokers, and its partitions with their reasons; the largest come first."""
     view = _plan_view(facts, targets)
     head = [f"### Plan: {escaped(facts.task)}", ""]
-    if not view.change_count:
+    if not facts.partitions:
         return "\n".join([*head, "Nothing to do.", *_remaining(facts)])
     head += [f"**{escaped(sentence)}**\n" for sentence in facts.factors]
-    head.append(f"**{_counted(view.change_count, 'partition')} to change**: {_cost(facts.totals)}.")
+    head.append(f"**{_counted(len(facts.partitions), 'partition')} to change**: {_cost(facts.totals)}.")
     head += ["", f"- Bytes: {escaped(view.bound[1])}", f"- Time: {escaped(view.time[1])}"]
     head += [f"- Hottest broker by {escaped(one.resource)}: {one} the mean" for one in view.hottest[:3]]
     if facts.loads is not None and facts.loads.doubtful_count:
