@@ -386,8 +386,8 @@ def plan_summary(terminal: Console, outcome: Outcome, how: ShownPlan) -> None:
         terminal.print(line)
     for sentence in facts.remaining[:SHOWN_SENTENCES]:
         terminal.print(f"remains: {sentence}")
-    if more := len(facts.remaining) - SHOWN_SENTENCES:
-        terminal.print(f"remains: {more} more" if more > 0 else "", end="\n" if more > 0 else "")
+    if (more := len(facts.remaining) - SHOWN_SENTENCES) > 0:
+        terminal.print(f"remains: {more} more")
 
 
 def _measures(outcome: Outcome) -> Iterator[str]:

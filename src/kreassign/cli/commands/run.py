@@ -403,14 +403,10 @@ def _look_first(
         print_json(asdict(found))
     else:
         show_preview(preview_lines(found))
-        print_next(*_next_commands(found))
+        # Suggest the run itself, with the proposed throttle if none was given.
+        proposed = () if found.proposal is None else ("--throttle", found.proposal.text)
+        print_next(next_command(*(word for word in typed_words() if word != "--dry-run"), *proposed))
     raise click.exceptions.Exit(0)
-
-
-def _next_commands(found: RunPreview) -> Iterator[str]:
-    """Suggest the run itself, with the proposed throttle if none was given."""
-    proposed = () if found.proposal is None else ("--throttle", found.proposal.text)
-    yield next_command(*(word for word in typed_words() if word != "--dry-run"), *proposed)
 
 
 def _execute(
