@@ -19,7 +19,6 @@ from kreassign.pipeline.tables.commits import (
     Load,
     LoadedTable,
     compact,
-    is_as_known,
     last_load,
     publish,
     standing_on,
@@ -139,7 +138,6 @@ def test_a_load_stands_only_on_the_tables_that_the_one_before_knew(
     write_rows(tmp_path, table, [row(table)], file_stem="9")
     compact(tmp_path, table)
     assert standing_on(tmp_path, before) is before
-    assert is_as_known(tmp_path, before, table)
 
     publish(tmp_path, 2000, stood_on(tmp_path), before)
     before = last_load(tmp_path)
@@ -147,7 +145,6 @@ def test_a_load_stands_only_on_the_tables_that_the_one_before_knew(
     spoil(tmp_path, table)
     with pytest.raises(DataError, match=rf"{table.name} in .* not the one that load 2 knew: {told}; .* load --full`"):
         standing_on(tmp_path, before)
-    assert not is_as_known(tmp_path, before, table)
 
 
 def test_loads_are_one_after_the_other_also_where_the_clock_went_back() -> None:

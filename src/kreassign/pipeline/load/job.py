@@ -516,7 +516,7 @@ def _tell_samples(job: Job, source: NewSamples, kinds: Iterable[schemas.Row]) ->
 
 def _add_quality(job: Job, before: parquet.Load | None) -> None:
     """Add the rows of this load to table `load_quality`, after those of the load before."""
-    if before is not None and commits.is_as_known(job.data_dir, before, schemas.LOAD_QUALITY):
+    if before is not None and commits.why_another(job.data_dir, before, schemas.LOAD_QUALITY) is None:
         delta.undo_after(
             delta.log_to_write(job.data_dir, schemas.LOAD_QUALITY), before.versions[schemas.LOAD_QUALITY.name]
         )

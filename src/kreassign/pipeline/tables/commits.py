@@ -73,7 +73,7 @@ def standing_on(data_dir: delta.DataDir, before: Load) -> Load:
     what is new since then, and rows would be silently left out.
     """
     for table in STOOD_ON:
-        if wrong := _why_another(data_dir, before, table):
+        if wrong := why_another(data_dir, before, table):
             raise DataError(
                 f"table {table.name} in {data_dir} is not the one that load {before.number} knew: {wrong}; put it "
                 f"back, or {ALL_AGAIN}"
@@ -81,12 +81,8 @@ def standing_on(data_dir: delta.DataDir, before: Load) -> Load:
     return before
 
 
-def is_as_known(data_dir: delta.DataDir, before: Load, table: schemas.Table) -> bool:
-    """True if the table is still the one that the load before knew, so that its version number is valid."""
-    return _why_another(data_dir, before, table) is None
-
-
-def _why_another(data_dir: delta.DataDir, before: Load, table: schemas.Table) -> str | None:
+def why_another(data_dir: delta.DataDir, before: Load, table: schemas.Table) -> str | None:
+    """Why the table is not the one that the load before knew; None if it is, so that its version number is valid."""
     if table.name not in before.versions:
         return "that load does not name it"
     if not delta.has_log(data_dir, table):
