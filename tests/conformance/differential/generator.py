@@ -141,21 +141,17 @@ class Generator:
     def _configure(self, _: State) -> Step | None:
         """Only topics that are never deleted get a least ISR.
 
-        It makes brokers eligible that are no replicas any more. Kafka 4.3.1 does not forget them with their topic, and
-        then lets them never register again after they were killed.
+        It makes brokers eligible that are no replicas any more. Kafka 4.3.1 and 4.4.0 do not forget them with their
+        topic, and then let them never register again after they were killed.
         """
         topic = self._random.choice(self._topics)
-        if topic in self._lasting or len(self._lasting) < MOST_LASTING:
+        lasts = topic in self._lasting or len(self._lasting) < MOST_LASTING
+        if lasts:
             self._lasting.add(topic)
-        elif topic in self._big:
+        keys = [key for key, fits in (("min.insync.replicas", lasts), (UNCLEAN, topic not in self._big)) if fits]
+        if not keys:
             return None
-        settings = self._settings.setdefault(topic, set())
-        keys = (
-            ("min.insync.replicas",)
-            if topic in self._big
-            else ("unclean.leader.election.enable", "min.insync.replicas")
-        )
-        key = self._random.choice(keys)
+        settings, key = self._settings.setdefault(topic, set()), self._random.choice(keys)
         if key in settings and self._chance(0.6):
             settings.discard(key)
             return Configure(topic, key, None)
