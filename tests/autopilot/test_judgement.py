@@ -382,11 +382,11 @@ def test_a_replica_that_is_hidden_has_not_fallen_again(hidden_by: str) -> None:
 
 def test_falls_of_many_replicas_are_counted_up_to_a_limit() -> None:
     """Of 1,800 partitions others fall out of sync at each look, for hours."""
-    lists = [LISTS[one % len(LISTS)] for one in range(1800)]
+    calm = cluster(0, [LISTS[one % len(LISTS)] for one in range(1800)])
 
     def world(now_s: float) -> Observation:
         first = round(now_s / 300) * 40
-        return fallen(cluster(0, lists), {TopicPartition("t", one % 1800) for one in range(first, first + 40)})
+        return fallen(calm, {TopicPartition("t", one % 1800) for one in range(first, first + 40)})
 
     watched = Watched("[care]\n", world)
     watched.watch(4 * HOUR, every_s=300)
@@ -397,14 +397,14 @@ def test_falls_of_many_replicas_are_counted_up_to_a_limit() -> None:
 
 
 def test_falls_are_counted_again_a_day_after_many_of_them() -> None:
-    lists = [LISTS[one % len(LISTS)] for one in range(1801)]
+    calm = cluster(0, [LISTS[one % len(LISTS)] for one in range(1801)])
 
     def world(now_s: float) -> Observation:
         first = round(now_s / 300) * 40
         falling = {TopicPartition("t", one % 1800) for one in range(first, first + 40)} if now_s < 4 * HOUR else set()
         if now_s > 2 * DAY and now_s % (20 * MINUTE) < 5 * MINUTE:
             falling.add(TopicPartition("t", 1800))
-        return fallen(cluster(0, lists), falling)
+        return fallen(calm, falling)
 
     watched = Watched("[care]\n", world)
     watched.watch(2 * DAY + 3 * HOUR, every_s=300)
