@@ -75,6 +75,12 @@ def test_a_file_that_is_no_approval_approves_nothing(path: Path, content: str) -
         require_approval(path, read_plan_file(path))
 
 
+def test_an_approval_that_cannot_be_read_is_not_called_none(path: Path) -> None:
+    approval_path(path).mkdir()
+    with pytest.raises(InputError, match=r"^\S+plan\.approval\.json cannot be read: is a directory$"):
+        require_approval(path, read_plan_file(path))
+
+
 @pytest.mark.parametrize("field", ["expires_ms", "revoked", "ticket"])
 def test_an_approval_with_an_unknown_field_permits_nothing(path: Path, field: str) -> None:
     """It may limit the approval, as an end or a condition does."""

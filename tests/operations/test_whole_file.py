@@ -63,13 +63,29 @@ def test_no_lock_is_a_link_of_others(tmp_path: Path, name: str) -> None:
     assert victim.read_text(encoding="ascii") == "precious"
 
 
-@pytest.mark.parametrize(
+NOTES = pytest.mark.parametrize(
     ("note", "noted"),
     [
         (broker_changes.note_cordons, broker_changes.noted_cordons),
         (broker_changes.note_decommissions, broker_changes.noted_decommissions),
     ],
 )
+
+
+@NOTES
+def test_nobody_is_told_to_move_away_a_note_that_is_unreadable_for_now(
+    note: Callable[[Path, str, Iterable[int]], None], noted: Callable[[Path, str], frozenset[int]], tmp_path: Path
+) -> None:
+    """It may be whole, and would no longer say which cordons are ours."""
+    note(tmp_path, "cluster-1", (3,))
+    (path,) = (one for one in tmp_path.glob("*/*") if one.suffix == "")
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(InputError, match=rf"^{path} cannot be read: is a directory\. Then give the command again$"):
+        noted(tmp_path, "cluster-1")
+
+
+@NOTES
 def test_two_commands_at_once_lose_no_broker_that_the_other_noted(
     note: Callable[[Path, str, Iterable[int]], None], noted: Callable[[Path, str], frozenset[int]], tmp_path: Path
 ) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kreassign.admin import AdminClient
 from kreassign.clock import SYSTEM_CLOCK, Clock
-from kreassign.errors import ClusterError, ExecutionError, InputError, machine_reason
+from kreassign.errors import ClusterError, ExecutionError, InputError
 from kreassign.executor.brokers import (
     CORDON,
     CORDONED_LOG_DIRS,
@@ -56,7 +56,7 @@ from kreassign.model.requests import CommittedOffset, GroupCandidate
 from kreassign.model.text import signed_number
 from kreassign.operations.leases import LeaseRequest, leased
 from kreassign.operations.run import RunContext, new_run_id
-from kreassign.operations.text_files import read_text
+from kreassign.operations.text_files import UnreadableFileError, read_text
 from kreassign.operations.whole_file import PRIVATE_MODE, changing_state, write_state
 
 # Single changes to brokers, each under the lease of the cluster: the cordon of their log directories.
@@ -255,8 +255,8 @@ def _numbers(path: Path) -> frozenset[int]:
         numbers = {word: signed_number(word) for word in read_text(path).split()}
     except FileNotFoundError:
         return frozenset()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {machine_reason(error)}. Then give the command again") from error
+    except UnreadableFileError as error:
+        raise InputError(f"{error}. Then give the command again") from error
     except InputError as error:
         raise InputError(f"{error}. Move it away, then give the command again") from error
     if None in numbers.values():
@@ -381,10 +381,8 @@ class MaintenanceStore:
             return parse_record(read_text(self._path))
         except FileNotFoundError:
             return None
-        except OSError as error:
-            raise InputError(
-                f"{self._path} cannot be read: {machine_reason(error)}. Then give the command again"
-            ) from error
+        except UnreadableFileError as error:
+            raise InputError(f"{error}. Then give the command again") from error
         except ValueError as error:
             raise InputError(f"{self._path}: it is no record of maintenance: {error}. Move it away") from error
 

@@ -22,7 +22,7 @@ from kreassign.model.plan_facts_json import format_facts, parse_facts
 from kreassign.model.proposals import Proposals
 from kreassign.model.text import printable, shortened, some_of
 from kreassign.model.typed_json import Reader, hints_of
-from kreassign.operations.text_files import read_text
+from kreassign.operations.text_files import UnreadableFileError, read_text
 from kreassign.operations.whole_file import replace_file
 
 FACTS_SUFFIX = ".facts.json"
@@ -110,9 +110,11 @@ def write_plan(path: Path, plan: Plan, facts: PlanFacts | str | None) -> None:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Turn errors within the block into a MalformedPlan that names the file, once."""
+    """Turn errors about content within the block into a MalformedPlan that names the file, once."""
     try:
         yield
+    except UnreadableFileError:
+        raise
     except InputError as error:
         raise MalformedPlan(str(error).removeprefix(f"{path}: "), path=str(path)) from error
 
@@ -250,9 +252,10 @@ def revoke(plan: Path) -> None:
 
 
 def approval_of(plan: Path) -> Approval | None:
-    """Read the approval beside a plan, of whatever content; None where there is none. Raises MalformedPlan.
+    """Read the approval beside a plan, of whatever content; None where there is none.
 
-    Also for a field that this version does not know: it may limit the approval.
+    Raises UnreadableFileError, and MalformedPlan also for a field that this version does not know: it may limit the
+    approval.
     """
     path = approval_path(plan)
     if not path.exists():
@@ -261,6 +264,8 @@ def approval_of(plan: Path) -> Approval | None:
     try:
         document = Reader().plain(read_json(read_text(path)), dict, "the document")
         found: Approval = Reader().record({name: one for name, one in document.items() if name in known}, Approval)
+    except UnreadableFileError:
+        raise
     except (InputError, ValueError, TypeError) as error:
         raise MalformedPlan(f"is no approval of a plan: {error}", path=str(path)) from error
     if strange := [repr(shortened(name)) for name in document if name not in known]:

@@ -9,21 +9,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kreassign.errors import InputError
+from kreassign.errors import InputError, machine_reason
 from kreassign.model.documents import conflict_in, decoded
+
+
+class UnreadableFileError(InputError):
+    """A file cannot be read, whatever its content is: it may be readable in a moment, or for another user."""
 
 
 def read_text(path: Path) -> str:
     """Read a text file in UTF-8. Raises InputError, which names the file, and its encoding or format.
 
-    Raises FileNotFoundError for a file that is not there, as some need not be.
+    Raises FileNotFoundError for a file that is not there, as some need not be, and UnreadableFileError.
     """
     try:
         content = path.read_bytes()
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise InputError(f"{path}: it cannot be read: {error.strerror}") from error
+        raise UnreadableFileError(f"{path} cannot be read: {machine_reason(error)}") from error
     return decoded_file(path, content)
 
 
