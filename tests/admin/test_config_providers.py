@@ -212,4 +212,12 @@ def test_only_allowed_variables_are_read() -> None:
     allowed = {"config.providers.env.param.allowlist.pattern": "KAFKA_.*"}
     assert resolved(declared(a="${env:KAFKA_PASSWORD}") | allowed, ENVIRONMENT)["a"] == "pa55-env"
     assert "allowlist.pattern does not allow" in refusal(declared(a="${env:OTHER}") | allowed)
-    assert "is no regular expression" in refusal(declared() | {"config.providers.env.param.allowlist.pattern": "("})
+
+
+@pytest.mark.parametrize(("pattern", "why"), [
+    ("(", "'(' is not a regular expression: missing )"),
+    ("[A-Z_&&[^X]]+", "'[A-Z_&&[^X]]+' has a set of characters within a set"),
+])  # fmt: skip
+def test_an_allowlist_that_is_refused_comes_with_the_reason(pattern: str, why: str) -> None:
+    refused = refusal(declared() | {"config.providers.env.param.allowlist.pattern": pattern})
+    assert f"config.providers.env.param.allowlist.pattern: {why}" in refused

@@ -164,8 +164,8 @@ def _provider(name: str, properties: Mapping[str, str], environment: Mapping[str
 def _environment_provider(variables: Mapping[str, str], pattern: str, prefix: str) -> Provider:
     try:
         permitted = name_pattern(pattern)
-    except InputError:
-        raise InputError(f"{prefix}.param.allowlist.pattern is no regular expression: {shortened(pattern)}") from None
+    except InputError as error:
+        raise InputError(f"{prefix}.param.allowlist.pattern: {error}") from error
 
     def find(path: str, variable: str, where: str) -> str:
         if path:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import re
-import warnings
 from collections.abc import Collection, Iterable
 from decimal import Decimal
 from difflib import get_close_matches
@@ -111,6 +110,11 @@ def partitions_by_name(names: Collection[object], most: int) -> str:
     return f"{counted(len(names), 'partition')} ({some_of(names, most)})"
 
 
+_ESCAPED = re.compile(r"\\.", re.DOTALL)
+_SET_WITHIN_SET = re.compile(r"\[\^?\]?[^\]]*?(?:\[|&&|\|\||--|~~)")
+"""A set up to what Java or Python may read as another one in it; a bracket right after the first is a character."""
+
+
 class SetWithinSetError(InputError):
     """A regular expression has a set of characters that Java and Python read differently."""
 
@@ -120,15 +124,13 @@ def name_pattern(text: str) -> re.Pattern[str]:
 
     Such a set matches other names in Java than here, and a topic that was not meant would be deleted or moved.
     """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", FutureWarning)
-            return re.compile(text)
-    except FutureWarning as error:
+    if _SET_WITHIN_SET.search(_ESCAPED.sub("x", text)):
         raise SetWithinSetError(
             f"{shortened(text)!r} has a set of characters within a set, or &&, ||, -- or ~~ in one: tools read that "
             "differently; write it without"
-        ) from error
+        )
+    try:
+        return re.compile(text)
     except (re.error, OverflowError, RecursionError) as error:
         why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         glob = f"; for any beginning write {shortened(f'.{text}')!r}" if text.startswith("*") else ""
