@@ -1,5 +1,6 @@
 """Requests from the command line and its files, before anything is sent."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,15 @@ def test_the_rest_of_a_redirected_plan_is_kept_beside_its_file(request_of, tmp_p
         words = f"--reassignment-json-file /dev/fd/{plan.fileno()} --reassignment-batch-size 1"
         assert request_of(Action.EXECUTE, words).beside == tmp_path / "file.json"
     assert request_of(Action.EXECUTE, "--reassignment-json-file FILE").beside is None
+
+
+def test_the_rest_of_a_piped_plan_is_kept_in_the_working_directory(request_of):
+    source, target = os.pipe()
+    os.write(target, PLAN_TEXT.encode())
+    os.close(target)
+    words = f"--reassignment-json-file /dev/fd/{source} --reassignment-batch-size 1"
+    assert request_of(Action.EXECUTE, words).beside == Path("plan.json")
+    os.close(source)
 
 
 def test_verify_and_cancel_read_what_execute_refuses(request_of):

@@ -166,9 +166,15 @@ def _execute(options: Options) -> ExecuteRequest:
 
 
 def _place(text: str) -> Path:
-    """The path of a plan; for /dev/stdin that of the file behind it: what is written to /dev is lost with the host."""
+    """The path of a plan; for /dev/stdin that of the file behind it: what is written to /dev is lost with the host.
+
+    Nothing can be written beside a pipe: its plan counts as one in the working directory.
+    """
     path = Path(text)
-    return path.resolve() if Path("/dev") in path.parents else path
+    if Path("/dev") not in path.parents:
+        return path
+    behind = path.resolve()
+    return behind if behind.is_file() else Path("plan.json")
 
 
 def _batches(options: Options) -> BatchOptions:
