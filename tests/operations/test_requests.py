@@ -35,7 +35,7 @@ from kreassign.executor.guards import guard_settings
 from kreassign.executor.journal import Journal, read_events
 from kreassign.executor.journal.folder import LOCK, ClusterLock
 from kreassign.executor.lease import LeasePolicy
-from kreassign.model.pace import PaceChange
+from kreassign.model.pace import Pace, PaceChange, Schedule, Window
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.run import RunHistory
 from kreassign.operations import journal_waits, run_journals, steering
@@ -256,6 +256,31 @@ def test_a_request_is_heard_without_reading_before_the_snapshot(path: Path) -> N
             connection.execute("UPDATE events SET body = '{}' WHERE sequence = 2")
             connection.commit()
         assert isinstance(steering.pause(path, AnsweringTime(journal)), HoldRequested)
+
+
+ELSEWHERE = Schedule((Window(0, 1439),), "Mars/Base")
+
+
+def test_hours_of_an_unknown_time_zone_are_refused_where_chosen(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1]])
+    with Journal.create(rig.state_dir, rig.prepared({0: (2, 1)})) as journal:
+        with pytest.raises(InputError, match="unknown time zone 'Mars/Base'"):
+            steering.change_pace(journal.path, PaceChange(hours=ELSEWHERE))
+        assert requests_in(journal.path) == 0
+    request = RunRequest(PlanFile(Plan((PartitionAssignment(tp(0), (2, 1)),))), pace=Pace(hours=ELSEWHERE))
+    with pytest.raises(InputError, match="unknown time zone 'Mars/Base'"):
+        operation.prepare_run(rig.client, request, RunContext(tmp_path / "other"), rig.transport)
+
+
+def test_a_run_in_a_time_zone_of_elsewhere_is_read_and_only_cancelled(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [1, 0]])
+    die(rig, rig.prepared({0: (2, 1), 1: (3, 0)}, pace=Pace(hours=ELSEWHERE)), MovesSubmitted)
+    path, context = rig.path(), RunContext(rig.state_dir, lease=LeasePolicy.OFF)
+    assert run_journals.status(path).pace.hours == ELSEWHERE
+    with pytest.raises(InputError, match=r"cannot go on here.* time zone Mars/Base, which this machine does not know"):
+        operation.resume_run(rig.client, path, context, clock=rig.transport)
+    cancelled = operation.cancel_interrupted_run(rig.client, path, context, is_now=True, clock=rig.transport)
+    assert cancelled.state == "cancelled"
 
 
 LOOK = MovesObserved(9_000, ())

@@ -148,7 +148,8 @@ def parse_time_zone(name: str) -> str:
 class Schedule:
     """Hours in which moves may be started and in flight. Without windows: any time before the deadline.
 
-    Raises InputError for a time zone that this machine does not know, and a deadline that no clock shows in every one.
+    Raises InputError for a deadline that no clock shows in every time zone. A journal from elsewhere may name a zone
+    that this machine does not know; `check_time_zone` is for hours that are chosen here.
     """
 
     windows: tuple[Window, ...] = ()
@@ -157,8 +158,6 @@ class Schedule:
     at_end: AtWindowEnd = AtWindowEnd.FINISH
 
     def __post_init__(self) -> None:
-        if self.time_zone != _UTC:  # a machine without any time zones can run without windows
-            parse_time_zone(self.time_zone)
         if self.deadline_ms is not None and not 0 <= self.deadline_ms < _YEAR_9999_MS:
             raise InputError("a deadline must be in the years 1970 to 9998; leave it out where there is none")
 
@@ -166,6 +165,12 @@ class Schedule:
     def are_limited(self) -> bool:
         """True if there is any time at which no move may be started."""
         return bool(self.windows) or self.deadline_ms is not None
+
+
+def check_time_zone(hours: Schedule) -> None:
+    """Raise InputError for hours of a time zone that this machine does not know."""
+    if hours.time_zone != _UTC:  # a machine without any time zones can run without windows
+        parse_time_zone(hours.time_zone)
 
 
 def _clock(minute: int) -> str:

@@ -26,6 +26,7 @@ from kreassign.model.pace import (
     Pace,
     PaceChange,
     Schedule,
+    check_time_zone,
     parse_time_zone,
     parse_window,
 )
@@ -76,7 +77,8 @@ class HoursOptions:
         if not (self.windows or self.time_zone or self.deadline or self.at_window_end):
             return None
         hours = before or Schedule()
-        hours = replace(hours, time_zone=parse_time_zone(self.time_zone) if self.time_zone else hours.time_zone)
+        hours = replace(hours, time_zone=self.time_zone or hours.time_zone)
+        check_time_zone(hours)
         if self.windows:
             windows = () if NONE in self.windows else tuple(sorted({parse_window(text) for text in self.windows}))
             hours = replace(hours, windows=windows)

@@ -15,16 +15,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import lru_cache
 from math import ceil, inf
 from typing import ClassVar
 from zoneinfo import ZoneInfo
 
+from kreassign.errors import InputError
 from kreassign.executor.scheduling.limits import PacedMove, needed_bytes
 from kreassign.executor.scheduling.queue import add_left, ranking
 from kreassign.model import TopicPartition
-from kreassign.model.pace import Cap, EndpointKind, Order, Pace, Schedule, Window
+from kreassign.model.pace import Cap, EndpointKind, Order, Pace, Schedule, Window, parse_time_zone
 from kreassign.model.text import counted, format_amount
 
 DAYS = 8
@@ -83,7 +84,17 @@ def longest_s(hours: Schedule, at_ms: float) -> float:
 
 def local_time(hours: Schedule, at_ms: float) -> str:
     """Format a time by the local clock of these hours."""
-    return f"{datetime.fromtimestamp(at_ms / 1000, ZoneInfo(hours.time_zone)):%Y-%m-%d %H:%M} {hours.time_zone}"
+    zone = _zone(hours.time_zone)
+    return f"{datetime.fromtimestamp(at_ms / 1000, zone):%Y-%m-%d %H:%M} {zone}"
+
+
+@lru_cache(maxsize=64)
+def _zone(name: str) -> tzinfo:
+    """A time zone, or UTC for one that this machine does not know: its runs can be read here, and do not go on here."""
+    try:
+        return ZoneInfo(parse_time_zone(name))
+    except InputError:
+        return UTC
 
 
 def opening(hours: Schedule, at_ms: float) -> str | None:
@@ -132,14 +143,14 @@ def _limits(cap: Cap) -> list[str]:
 def _open_intervals(hours: Schedule, at_ms: float) -> tuple[OpenInterval, ...]:
     if not hours.windows:
         return (OpenInterval(-inf, inf),)
-    today = datetime.fromtimestamp(at_ms / 1000, ZoneInfo(hours.time_zone)).date()
+    today = datetime.fromtimestamp(at_ms / 1000, _zone(hours.time_zone)).date()
     return _around(hours.windows, hours.time_zone, today)
 
 
 @lru_cache(maxsize=64)
 def _around(windows: tuple[Window, ...], time_zone: str, today: date) -> tuple[OpenInterval, ...]:
     """Open intervals from yesterday on, merged where windows meet; endless if there is no gap."""
-    zone = ZoneInfo(time_zone)
+    zone = _zone(time_zone)
     days = (today + timedelta(days=number) for number in range(-1, DAYS + 1))
     spans = sorted((_instant(day, window, zone) for day in days for window in windows), key=lambda one: one.begins_ms)
     merged: list[OpenInterval] = []
@@ -153,14 +164,14 @@ def _around(windows: tuple[Window, ...], time_zone: str, today: date) -> tuple[O
     return (OpenInterval(-inf, inf),) if len(merged) == 1 else tuple(merged)
 
 
-def _instant(day: date, window: Window, zone: ZoneInfo) -> OpenInterval:
+def _instant(day: date, window: Window, zone: tzinfo) -> OpenInterval:
     last = day if window.ends_minute > window.begins_minute else day + timedelta(days=1)
     return OpenInterval(
         _at(day, window.begins_minute, zone, is_second=True), _at(last, window.ends_minute, zone, is_second=False)
     )
 
 
-def _at(day: date, minute: int, zone: ZoneInfo, *, is_second: bool) -> float:
+def _at(day: date, minute: int, zone: tzinfo, *, is_second: bool) -> float:
     if minute == DAY_MINUTES:
         day, minute = day + timedelta(days=1), 0
     local = datetime.combine(day, time(*divmod(minute, 60)), tzinfo=zone)
