@@ -20,6 +20,7 @@ from kreassign.executor.events import (
     PlannedMove,
     Refusal,
     ReleaseRequested,
+    RunResumed,
     SubmissionIntended,
     ThrottleChecked,
     ThrottleIntended,
@@ -33,7 +34,7 @@ from kreassign.executor.events import (
 from kreassign.executor.guards import GuardName, Health, Reaction
 from kreassign.executor.instructions import CheckHealth, ObserveMoves, ProducerGuard, SubmitMoves
 from kreassign.executor.state.admission import FRESH_MS
-from kreassign.executor.state.attempts import delay_ms
+from kreassign.executor.state.attempts import PATIENCE_MS, delay_ms
 from kreassign.executor.state.move_rules import DOUBT_MS
 from kreassign.executor.state.moving import CHECKED_AT_ONCE, OUT_OF_REACH_MS, UNSET_PATIENCE_MS
 from kreassign.executor.throttle_ledger import ConfigValue
@@ -138,8 +139,24 @@ def test_a_refusal_is_told_when_its_move_fails() -> None:
     run = Played(*SENT, MovesSubmitted(4_000, (), deferred=(Refusal(A0, "busy"), Refusal(A1, "busy"))))
     for at_ms in (34_000, 64_000):
         run.on(look(at_ms, UNTOUCHED), SubmissionIntended(at_ms, BOTH), replace(LOST, at_ms=at_ms))
-    run.on(look(124_000, UNTOUCHED))
+    run.on(look(34_000 + PATIENCE_MS, UNTOUCHED))
     assert str(run.view.records[A0].problem).endswith("the cluster showed no effect; it answered: busy")
+
+
+@pytest.mark.parametrize("nothing_sent", [
+    [replace(UNREAD, at_ms=30_000, unread=UNREAD.unread[1:])],
+    [RunResumed(20_000, LIVE), ThrottleSet(200_000)],
+])  # fmt: skip
+def test_no_refused_move_fails_for_time_in_which_nothing_was_sent(nothing_sent: list[Event]) -> None:
+    def half(at_ms: int) -> Event:
+        return replace(HALF, at_ms=at_ms)
+
+    run = Played(*SENT, MovesSubmitted(4_000, (A0,), deferred=(Refusal(A1, "busy"),)))
+    for at_ms in (5_000, 8_000, 16_000):
+        run.on(half(at_ms), SubmissionIntended(at_ms, (A1,)))
+        run.on(MovesSubmitted(at_ms, (), deferred=(Refusal(A1, "busy"),)))
+    run.on(*nothing_sent)
+    assert run.on(half(400_000)).moves == "moving sent"
 
 
 def leaderless(at_ms: int) -> MovesObserved:

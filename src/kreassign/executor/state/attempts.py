@@ -42,13 +42,10 @@ class Attempts:
     """True if one had no answer when the next began: it may take effect at any later time."""
     was_accepted: bool = False
     """True if the cluster ever made the change: what a later attempt was answered says nothing about that."""
-    ready_ms: int | None = None
-    """Since when the next attempt could be made, but for the run or a silent cluster; None while it is not due."""
 
     def begin(self, at_ms: int, seed: str) -> None:
         """Record that the change is about to be sent (again)."""
         self.first_ms = at_ms - self.tried_ms(at_ms) if self.count else at_ms
-        self.ready_ms = None
         self.was_lost = self.was_lost or self.unanswered > 0
         self.count += 1
         self.unanswered += 1
@@ -57,19 +54,13 @@ class Attempts:
     def restart(self, at_ms: int) -> None:
         """Restart the time: another process counted it."""
         self.first_ms = self.last_ms = self.due_ms = at_ms
-        self.ready_ms = None
 
-    def hold(self, at_ms: int) -> None:
-        """Record that the next attempt is due, if it is and the cluster refused all others: until it, none is in vain.
+    def tried_ms(self, at_ms: int) -> int:
+        """Time spent on the attempts so far, without that in which the next one was due and not made.
 
         One without an answer may still take effect, so that time goes on for it.
         """
-        if self.ready_ms is None and self.is_due(at_ms) and not self.unanswered:
-            self.ready_ms = at_ms
-
-    def tried_ms(self, at_ms: int) -> int:
-        """Time spent on the attempts so far, without that in which the next one could have been made and was not."""
-        return (at_ms if self.ready_ms is None else self.ready_ms) - self.first_ms
+        return (at_ms if self.unanswered else min(at_ms, self.due_ms)) - self.first_ms
 
     def answered(self, answer: str) -> None:
         """Record a refusal."""

@@ -134,7 +134,6 @@ def _send_again(record: MoveRecord, _: PartitionObservation, at_ms: int) -> Next
             f"it was sent {counted(attempts.count, 'time')} in {seconds} s and the cluster showed no effect{answer}",
         )
         return NextAction.NOTHING
-    attempts.hold(at_ms)
     return NextAction.SUBMIT if attempts.is_due(at_ms) else NextAction.NOTHING
 
 

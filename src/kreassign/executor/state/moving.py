@@ -503,9 +503,6 @@ def _after_measuring(run: Run, _: phases.MeasuringTraffic, event: events.Traffic
 def _call_failed(run: Run, _: object, event: events.CallFailed) -> Next:
     """An unreachable cluster may come back by itself; a permission does not, so it is reported at once."""
     run.tell(PERMISSION, event.at_ms, *([event.message] if is_of_permission(event.message) else ()))
-    for record in run.moves.in_flight:
-        if record.is_waiting:
-            record.submissions.hold(event.at_ms)
     if phases.within(run.health.silent_since_ms, event.at_ms, OUT_OF_REACH_MS)[1]:
         return Next(phases.Waiting(), (instructions.Wait(),))
     run.note(f"the cluster was out of reach for {OUT_OF_REACH_MS // 60_000} minutes: {event.message}")
