@@ -211,6 +211,18 @@ def test_a_silence_stops_for_as_many_others_as_the_policy_has(
     assert (many_text(watched.last_look) is not None) is is_stopped
 
 
+def test_a_silence_stops_for_no_broker_in_maintenance() -> None:
+    def world(now_s: float) -> Observation:
+        seen = outages(*((one, 0, 9 * DAY) for one in (1, 2)), (3, 2 * HOUR, 9 * DAY))(now_s)
+        return replace(seen, maintenance=Known({3: Entered(0, "ann", is_cordoned=False)}))
+
+    watched = Watched("[many-gone]\nbrokers = 1\n", world)
+    watched.watch(HOUR, every_s=300)
+    watched.note(Silenced(HOUR * 1000, 1, Kind.MANY_GONE, "cluster", DAY * 1000, "ann", "both are scrapped"))
+    watched.watch(1.2 * HOUR, every_s=300)
+    assert many_text(watched.last_look) is None
+
+
 # People, and others, during a repair.
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from kreassign.autopilot.events import FindingMoved, Name, Planned, State
-from kreassign.autopilot.observation import Known, Observation
+from kreassign.autopilot.observation import Known, Observation, Unknown
 from tests.autopilot.test_judgement import FULL_3
 from tests.autopilot.test_scenarios import GONE_3, LISTS
 from tests.autopilot.values import DAY, HOUR, MINUTE, Watched, cluster
@@ -131,13 +131,16 @@ def test_a_disk_that_was_urgent_by_its_growth_is_told_when_its_share_is() -> Non
     assert urgent == ["its used share alone makes it urgent now"]
 
 
+@pytest.mark.parametrize("is_read", [True, False])
 @pytest.mark.parametrize(("minutes", "times"), [(30, 0), (90, 1)])
-def test_a_disk_is_told_as_urgent_again_after_an_hour_of_calm(minutes: int, times: int) -> None:
-    """It is urgent for five hours, then not for so long, and then again."""
+def test_a_disk_is_told_as_urgent_again_after_an_hour_of_calm(minutes: int, times: int, *, is_read: bool) -> None:
+    """It is urgent for five hours, then not for so long, and then again; another broker is silent now and then."""
 
     def world(now_s: float) -> Observation:
         is_calm = 5 * HOUR <= now_s < 5 * HOUR + minutes * MINUTE
-        return cluster(0, LISTS, used={3: 0.9 if is_calm else 0.93})
+        seen = cluster(0, LISTS, used={3: 0.9 if is_calm else 0.93})
+        is_silent = not is_read and now_s % (30 * MINUTE) < 10 * MINUTE
+        return replace(seen, log_dirs={**seen.log_dirs, 5: Unknown("no answer")}) if is_silent else seen
 
     watched = Watched("[disk-fills]\n", world)
     watched.watch(8 * HOUR, every_s=600)

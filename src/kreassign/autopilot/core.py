@@ -425,7 +425,7 @@ def _tell_urgency(step: Stepped, symptom: Symptom) -> None:
         step.tell(f"it is urgent now: {symptom.seen}", finding.why)
     elif is_calm and not _was_urgent_lately(finding, step.look.now.at_ms):
         step.note(finding.state, finding.why, is_urgent=False, **by)
-    elif is_calm is (finding.calm_ms is None):
+    elif is_calm if finding.calm_ms is None else symptom.is_urgent:
         step.note(finding.state, finding.why, is_calm=is_calm, **by)
     elif _is_by_other(finding, symptom):
         step.note(finding.state, finding.why, **by_other)

@@ -76,7 +76,7 @@ def _racks_down(look: Look) -> tuple[str, ...]:
     Before Kafka 4.0 a cluster names no broker that is down: its rack is that of the look that saw it last.
     """
     racks = {**look.memory.racks, **look.now.racks}
-    unplanned = look.now.replica_counts.keys() - _planned(look)
+    unplanned = look.now.replica_counts.keys() - in_maintenance(look)
     sizes = Counter(rack for broker, rack in racks.items() if broker in unplanned)
     return tuple(sorted(rack for rack, size in sizes.items() if size > 1 and rack not in look.now.usable_racks))
 
@@ -100,10 +100,10 @@ def at_once(times: Collection[int], within_ms: float) -> int:
 def _away(look: Look) -> dict[int, int]:
     """Brokers that are down unplanned and hold replicas, with the time from which on."""
     since = look.memory.away
-    return {broker: since.get(broker, look.now.at_ms) for broker in look.now.missing - _planned(look)}
+    return {broker: since.get(broker, look.now.at_ms) for broker in look.now.missing - in_maintenance(look)}
 
 
-def _planned(look: Look) -> frozenset[int]:
+def in_maintenance(look: Look) -> frozenset[int]:
     """Brokers in maintenance; where that is unknown, those that were down for it at the look before."""
     return look.memory.planned if isinstance(look.now.maintenance, Unknown) else look.now.in_maintenance
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from kreassign.autopilot.detectors import DETECTORS, at_once, flapping, growth_text, price_of, went_ms
+from kreassign.autopilot.detectors import DETECTORS, at_once, flapping, growth_text, in_maintenance, price_of, went_ms
 from kreassign.autopilot.events import CLUSTER, ClosedGate, Name, PlanLoads, Rehearsed, State
 from kreassign.autopilot.memory import Act, Finding, Memory
 from kreassign.autopilot.observation import Known, Observation, Perhaps, Unknown
@@ -191,7 +191,7 @@ def many_text(look: Look) -> str | None:
     if many is None or many.state is State.CLOSED:
         return None
     held = memory.away if memory.held is None else memory.held.brokers
-    others = at_once(went_ms(look, {*held} - many.silent_about), policy.within * 1000)
+    others = at_once(went_ms(look, {*held} - many.silent_about - in_maintenance(look)), policy.within * 1000)
     is_silenced = silence_text(many, look.now.at_ms) is not None and others < policy.brokers
     return None if is_silenced else f"everything stops: {many.seen}"
 
