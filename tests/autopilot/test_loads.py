@@ -109,6 +109,19 @@ def test_a_proposal_that_stays_names_the_age_of_now(loads: Loads, tmp_path: Path
     assert "measured until 5 h ago" in stayed.sentences[-1]
 
 
+def test_a_proposal_stays_for_no_topic_that_was_created_again(loads: Loads, tmp_path: Path) -> None:
+    """The fresh plan leaves it alone, so that no id of it is in its facts."""
+    loads.write()
+    look = Look(observe(loads.rig.client, 0), Memory(), loads.policy())
+    first = loads.planned(BAND, 2)
+    assert first.plan is not None
+    assert first.plan.facts is not None
+    facts = replace(first.plan.facts, topic_ids={})
+    fresh = replace(first, plan=replace(first.plan, facts=facts), topic_ids=dict.fromkeys(first.topic_ids, "another"))
+    kept(tmp_path / "plan.json", None, first, look, ())
+    assert kept(tmp_path / "plan.json", first.planned, fresh, look, ()) is fresh
+
+
 def test_a_proposal_that_stays_costs_the_bytes_of_now(loads: Loads, tmp_path: Path) -> None:
     """Each directory reports twice the bytes, of which a day of the policy allows fewer."""
     loads.write()

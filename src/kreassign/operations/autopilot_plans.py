@@ -6,7 +6,7 @@ import hashlib
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -80,10 +80,14 @@ UNMEASURED = frozenset({Kind.BROKER_GONE, Kind.DIRECTORY_FAILED, Kind.PLACEMENT,
 
 @dataclass(frozen=True, slots=True)
 class Repairs:
-    """A plan for a finding, or the partitions whose leaders are elected (`plan` is None)."""
+    """A plan for a finding, or the partitions whose leaders are elected (`plan` is None).
+
+    `topic_ids` are those of the whole cluster by which it was planned: topics that a plan leaves out may be new ones.
+    """
 
     planned: Planned
     plan: PlanFile | None
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
 
 
 SHOWN = 3
@@ -169,7 +173,8 @@ def plan_by(inputs: Inputs, name: Name, look: Look, alive: Callable[[], None] = 
         reasons = "; ".join((*left, *outcome.facts.remaining)) or "no plan moves anything"
         raise errors.InputError(f"there is nothing to move: {reasons}")
     planned = planned_of(name, now.at_ms, outcome, (*_price_text(name, look, also), *left), also)
-    return Repairs(_within_budget(planned, look), PlanFile(outcome.plan, outcome.facts.expected, outcome.facts))
+    file = PlanFile(outcome.plan, outcome.facts.expected, outcome.facts)
+    return Repairs(_within_budget(planned, look), file, inputs.topic_ids)
 
 
 def _shown(name: Name, look: Look) -> frozenset[TopicPartition] | None:
@@ -302,7 +307,7 @@ def kept(path: Path, before: Planned | None, fresh: Repairs, look: Look, avoid: 
         and file is not None
         and plan_id(file.plan) == before.plan_id
         and {*before.also} <= {*fresh.planned.also}
-        and not any(file.origin.objections(file.plan, look.now.cluster_id, fresh.plan.origin.topic_ids))
+        and not any(file.origin.objections(file.plan, look.now.cluster_id, fresh.topic_ids))
         and _fits(file, before.name.kind, look, avoid)
     ):
         stays = _as_of_now(before, fresh.planned, file, look)
@@ -312,7 +317,7 @@ def kept(path: Path, before: Planned | None, fresh: Repairs, look: Look, avoid: 
             else stays.copied_bytes <= 2 * fresh.planned.copied_bytes <= 4 * stays.copied_bytes
         )
         if is_same:
-            return Repairs(stays, file)
+            return replace(fresh, planned=stays, plan=file)
     make_folder(path.parent)
     write_plan(path, fresh.plan.plan, fresh.plan.facts)
     return fresh

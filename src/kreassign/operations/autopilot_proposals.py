@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 from kreassign.admin import AdminClient
 from kreassign.autopilot.events import ApprovalAsked, ApprovalsJudged, Name, Rehearsed, State
@@ -41,6 +42,8 @@ from kreassign.operations.snapshot import observe, whole_snapshot
 
 FEW_AT_A_TIME = Pace(caps=Caps(source=Cap(moves=2), destination=Cap(moves=2)))
 """Moves in flight go to their end, whatever happens meanwhile: so they are few."""
+
+NOT_READ: Mapping[str, str] = MappingProxyType({})
 
 
 class Proposals:
@@ -78,6 +81,7 @@ class Proposals:
         self._decisions.keep_files(name)
         self._decisions.note(repairs.planned)
         if self._decisions.policy.level(name.kind) is Level.ASK:
+            self.read_approvals(now, repairs.topic_ids)
             if self._decisions.memory.findings[name].asked is None and not is_restless(look, name):
                 self._ask(repairs, now)
         elif before.state is not State.PROPOSED:
@@ -140,8 +144,11 @@ class Proposals:
         sign = f"kreassign autopilot approve {planned.name.kind} '{planned.name.subject}' --key FILE"
         self._decisions.tell(about(planned.name, what, "; ".join(planned.reasons), (sign, "kreassign autopilot why")))
 
-    def read_approvals(self, now: Observation) -> None:
-        """Judge what people have signed; a request that permits nothing any more is told."""
+    def read_approvals(self, now: Observation, topic_ids: Mapping[str, str] = NOT_READ) -> None:
+        """Judge what people have signed; a request that permits nothing any more is told.
+
+        A look reads no `topic_ids`: whether a topic is another one is seen when a plan is made.
+        """
         for finding in self._decisions.memory.open:
             if finding.asked is None or finding.state is not State.PROPOSED:
                 continue
@@ -149,21 +156,24 @@ class Proposals:
             if not now.are_brokers_read or now.unread_topics.keys() & {one.topic for one in planned}:
                 continue  # a drift that was not seen makes no approval void
             self._decisions.keep_files(finding.name)
-            judged = self._judged(finding.name, now)
+            judged = self._judged(finding.name, now, topic_ids)
             before = finding.judged
             if before is None or replace(judged, at_ms=before.at_ms) != before:
                 self._decisions.note(judged)
                 if judged.dead:
                     self._decisions.tell(about(finding.name, "its approval is void", judged.dead))
 
-    def _judged(self, name: Name, now: Observation) -> ApprovalsJudged:
+    def _judged(self, name: Name, now: Observation, topic_ids: Mapping[str, str]) -> ApprovalsJudged:
         wanted, asked = self._wanted(name), self._decisions.memory.findings[name].asked
         try:
             request = approvals.request_of(wanted.request)
             if asked is not None and request.request_id != asked.request_id:
                 return ApprovalsJudged(now.at_ms, name, (), "the request that is there is not the one that was asked")
             lists = {one.topic_partition: one.replicas for one in now.placed}
-            changes = {one: each._replace(before=lists.get(one, ())) for one, each in request.changes.items()}
+            changes = {
+                one: each._replace(before=lists.get(one, ()), topic_id=topic_ids.get(one.topic))
+                for one, each in request.changes.items()
+            }
             found = approvals.judgement(wanted, PlanNow(now.at_ms, self._decisions.cluster_id, changes, now.live))
         except (InputError, OSError) as error:
             return ApprovalsJudged(now.at_ms, name, (), lacking=f"approvals could not be read: {error_text(error)}")

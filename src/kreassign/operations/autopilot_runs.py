@@ -71,8 +71,10 @@ class RepairRuns:
 
     def run(self, name: Name, plan_id: str, now: Observation, *, at_any_time: bool) -> None:
         """Plan once more, and run that if it repairs the same."""
+        asked = self._decisions.memory.findings[name].asked
         repairs = self._proposals.plan(name, now)
-        if repairs is None or repairs.planned.plan_id != plan_id:
+        is_asked_anew = self._decisions.memory.findings[name].asked != asked
+        if repairs is None or repairs.planned.plan_id != plan_id or is_asked_anew:
             return
         order = RunRepair(name, plan_id, at_any_time)
         if self._decisions.is_dry:
