@@ -127,19 +127,25 @@ def test_an_approval_is_not_for_a_topic_created_again_with_its_lists(asking: Ask
 
 
 def test_who_proposed_a_repair_approves_it_in_no_later_process(asking: Asking) -> None:
-    """Ann's process asked; one of Bob goes on, and Ann and Zoe sign."""
-    asking.policy = replace(asking.policy, approvals=replace(asking.policy.approvals, proposer=""))
+    """Ann's process asked, and one of Bob goes on. Both sign, and then Zoe, who is enough."""
+    asking.policy = replace(asking.policy, approvals=replace(asking.policy.approvals, proposer="", least=1))
     asking.context = replace(asking.context, operator=Operator("ann", "x"))
     with asking.opened() as autopilot:
         asking.rig.twin.crash(3)
         asking.watch(autopilot, 0.75 * HOUR_S, LOOKS_S)
     asking.context = replace(asking.context, operator=Operator("bob", "x"))
     with asking.opened() as autopilot:
-        asking.approve("ann", "zoe")
+        asking.approve("ann", "bob")
         asking.watch(autopilot, 0.5 * HOUR_S, LOOKS_S)
         judged = autopilot.memory.findings[GONE].judged
+        asking.approve("zoe")
+        asking.watch(autopilot, 2 * LOOKS_S, LOOKS_S)
+        (act,) = autopilot.memory.acts
     assert judged is not None
     assert "ann@x proposed it, and cannot approve it" in judged.lacking
+    assert "bob@x runs the autopilot that proposed it, and cannot approve it" in judged.lacking
+    begun = first_event(journal_path(asking.state_dir, asking.rig.twin.cluster_id, act.run_id))
+    assert str(begun.approval) == "approved by zoe@x, proposed by ann@x"
 
 
 def test_a_rolling_restart_voids_an_approval_once(asking: Asking) -> None:

@@ -133,12 +133,16 @@ def _change(row: KeyedTable) -> tuple[TopicPartition, ListChange]:
 
 
 class Signature(NamedTuple):
-    """A signature in a file: names and key of its signer, or the reason why it does not count."""
+    """A signature in a file: names and key of its signer, or the reason why it does not count.
+
+    Of a proposer it says what they `did`, for which they cannot approve.
+    """
 
     file: str
     names: tuple[str, ...] = ()
     key: str = ""
     problem: str = ""
+    did: str = "proposed it"
 
     @property
     def signer(self) -> str:
@@ -210,8 +214,8 @@ def judge(
     for one in approvals:
         if one.problem:
             ignored.append(f"{one.file}: {one.problem}")
-        elif any(one.is_of(proposer) for proposer in proposers):
-            ignored.append(f"{one.file}: {one.signer} proposed it, and cannot approve it")
+        elif did := next((proposer.did for proposer in proposers if one.is_of(proposer)), ""):
+            ignored.append(f"{one.file}: {one.signer} {did}, and cannot approve it")
         elif any(one.is_of(other) for other in counted_in):
             ignored.append(f"{one.file}: {one.signer} has approved it already")
         else:

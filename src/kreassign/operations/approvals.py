@@ -49,7 +49,7 @@ DEFAULT_RULE = ApprovalRule()
 class SignedApprovals:
     """Approvals that a run needs: the request, who may sign, and the rule.
 
-    `proposers` are names of who proposed it without a key of their own, as an autopilot does.
+    `proposers` are names of who proposed it without a key of their own, as an autopilot does, its operator first.
     """
 
     request: Path
@@ -180,9 +180,13 @@ def judgement(wanted: SignedApprovals, now: PlanNow) -> Judgement:
     for place in _signatures(wanted.request)[:MOST_SIGNATURES]:
         purpose = Purpose.PROPOSE if place.name.endswith(PROPOSAL_SUFFIX) else Purpose.APPROVE
         found[purpose].append(_verified(wanted, content, place, purpose))
-    # A process that goes on with the request of another one proposed nothing.
-    own = [Signature("", (*wanted.proposers, request.proposed_by))] if wanted.proposers else found[Purpose.PROPOSE]
-    return judge(request, wanted.rule, now, own, found[Purpose.APPROVE])
+    proposals = found[Purpose.PROPOSE]
+    if wanted.proposers:
+        # A process that goes on with the request of another one proposed nothing.
+        operator, *others = wanted.proposers
+        later = Signature("", (operator,), did="runs the autopilot that proposed it")
+        proposals = [Signature("", (request.proposed_by, *others)), later]
+    return judge(request, wanted.rule, now, proposals, found[Purpose.APPROVE])
 
 
 def _verified(wanted: SignedApprovals, content: bytes, place: Path, purpose: Purpose) -> Signature:
