@@ -258,12 +258,13 @@ def write_placement(
     """Declare the cluster as it is, and return how many partitions that are; a file that is there is replaced.
 
     What that declared of log directories and of its cluster, `before`, is declared again. Raises InputError if patterns
-    choose no topic.
+    choose no topic, neither of the cluster nor of `before`.
     """
     patterns, declared = tuple(topics), PlanFile(Plan()) if before is None else before
     chosen = _chooser(patterns)
     here = {name: one for name, one in found.items() if chosen(name.topic)}
-    _refuse_no_topic(patterns, here, (*declared.plan.replicas, *found))
+    listed = [name for name in declared.plan.replicas if chosen(name.topic)]
+    _refuse_no_topic(patterns, (*listed, *here), (*declared.plan.replicas, *found))
     replace_file(path, f"{format_placement(here, declared.plan, declared.origin.cluster_id)}\n".encode())
     return len(here)
 

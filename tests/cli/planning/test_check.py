@@ -222,6 +222,14 @@ def test_an_update_by_a_name_that_no_topic_has_replaces_nothing(server: str, pla
     assert "no topic matches odrers" in done.stderr
 
 
+def test_an_update_by_a_topic_that_was_deleted_declares_it_no_longer(server: str, placement: Path) -> None:
+    with connect(server) as client:
+        client.delete_topics(["orders"]).raise_if_any()
+    done = check(server, placement, "--update", "--topics", "orders")
+    assert (done.exit_code, done.output) == (0, f"placement of 0 partitions written to {placement}\n")
+    assert "orders" not in placement.read_text()
+
+
 def test_an_update_declares_log_directories_again(server: str, placement: Path) -> None:
     """Those of partitions that declared one, as they are now; the cluster of the file stays named."""
     with connect(server) as client:
