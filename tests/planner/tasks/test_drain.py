@@ -6,7 +6,7 @@ import pytest
 from kreassign.errors import Infeasible, InputError
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
-from kreassign.planner import Band, BrokerFacts, Budget, LogDirFacts, Problem, plan_of, solve
+from kreassign.planner import Band, BrokerFacts, Budget, LogDirFacts, PartitionFacts, Problem, Rules, plan_of, solve
 from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.goals import DISK
 from kreassign.planner.problem.policy import PlanPolicy, with_policy
@@ -147,6 +147,21 @@ def test_what_has_no_room_in_its_broker_goes_to_others(
     judged = evaluate(problem, found)
     assert (judged.violations, judged.unfinished, judged.moves) == ((), (), leaving)
     assert found.lists()[2] == [0]
+
+
+@pytest.mark.parametrize(("rules", "loads"), [
+    (Rules(topic_leaders=0.0), [partition(0, 1, log_dirs=("/a",)), partition(1, 2, log_dirs=("/a",))]),
+    (Rules(failover=0.0), [partition(0, 1, 2, log_dirs=("/a", "/a")), partition(1, 2, 3, log_dirs=("/a", "/a")),
+                           partition(2, 3, 1, log_dirs=("/a", "/b"))]),
+])  # fmt: skip
+def test_copies_without_room_leave_where_a_goal_is_met_better_now(rules: Rules, loads: list[PartitionFacts]) -> None:
+    hosts = [BrokerFacts(1, log_dirs=(LogDirFacts("/a"), CLOSED)), *brokers(2, 3, log_dirs=(LogDirFacts("/a"),))]
+    problem = posed(hosts[: len(loads)], loads, bands=(Band(DISK, None),), rules=rules)
+    problem = drain_log_dirs(problem, [(1, "/a")], between_brokers=True)
+    found = solve(problem).assignment
+    judged = evaluate(problem, found)
+    assert (judged.violations, judged.unfinished) == ((), ())
+    assert 0 not in found.lists()[0]
 
 
 @pytest.mark.parametrize("more", [[], [BrokerFacts(2, log_dirs=(SMALL,), capacity={"disk": 5.0 * GIGABYTE})]])

@@ -466,10 +466,17 @@ def _spread_failover(search: Search) -> None:
     search.order, left = spread_failover(problem, encoding, state)
     if _pins_leaders(search) and loops.pin_pass(encoding, state):  # a follower came into a preferred rack
         search.order, left = spread_failover(problem, encoding, state)
-    present = encode(problem)
+    present = _present(search)
     if left > failover_excess(problem, encoding, present.state) + kernels.TINY and _may_stay(present):
         put_back(state, present.state)
         search.order, _ = spread_failover(problem, encoding, state)
+
+
+def _present(search: Search) -> Search:
+    """The search at its start; replicas must leave there that this search takes from a drained log directory."""
+    present = encode(search.problem)
+    present.encoding.lost_on[:] = search.encoding.lost_on
+    return present
 
 
 def _may_stay(search: Search) -> bool:
@@ -489,7 +496,7 @@ def _may_stay(search: Search) -> bool:
 def _spread_leaders(search: Search) -> None:
     """Spread leaders of topics so that the bands do not worsen them: unless a task forces more, bands yield."""
     problem, encoding, state = search.problem, search.encoding, search.state
-    present = encode(problem)
+    present = _present(search)
     allowed = missed_leaders(leader_spread(problem, present.state))
     if spread_leaders(problem, encoding, state, allowed) > allowed and _may_stay(present):
         put_back(state, present.state)
