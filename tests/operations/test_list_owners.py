@@ -173,18 +173,19 @@ def test_a_later_run_of_another_state_directory_is_named(rig: TwinRig) -> None:
     assert found.plan.skipped == (f"t-0: its replicas are [3, 1, 2], {since(C)}",)
 
 
-def test_a_list_given_back_by_a_run_without_a_journal_is_left(rig: TwinRig) -> None:
-    run(rig, A, 3, 1, 2)
-    run(rig, B, 4, 1, 2)
-    back = undo(rig, B)
-    rig.path(B).unlink()
-    assert left_alone(rig, A) == since(back)
-
-
 def damage(path: Path) -> None:
     """Alter an event in the middle of a journal: its end shows a run that left nothing."""
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE events SET body = '{}' WHERE rowid = 3")
+
+
+@pytest.mark.parametrize("lose", [Path.unlink, damage])
+def test_a_list_given_back_by_a_run_without_a_journal_is_left(rig: TwinRig, lose: Callable[[Path], None]) -> None:
+    run(rig, A, 3, 1, 2)
+    run(rig, B, 4, 1, 2)
+    back = undo(rig, B)
+    lose(rig.path(B))
+    assert left_alone(rig, A) == since(back)
 
 
 def test_a_list_that_an_unreadable_run_may_have_left_is_left(tmp_path: Path) -> None:

@@ -87,7 +87,8 @@ def changed_by(lists: Mapping[TopicPartition, OpenList], later: Iterable[Later])
     for run in later if open_lists else ():
         for name, words, undoes in _claims(run, open_lists):
             if name in awaited:
-                if awaited[name][0] == run.run_id:
+                # Whose list its rollback gave back, an unreadable journal does not show.
+                if awaited[name][0] == run.run_id and not isinstance(run, UnreadableJournal):
                     del awaited[name]
             elif undoes is None and words:
                 found[name] = words
