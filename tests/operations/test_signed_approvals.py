@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.errors import InputError, JournalDamaged
-from kreassign.executor.journal import first_event, journal_path
+from kreassign.errors import InputError
+from kreassign.executor.journal import first_event, journal_path, set_aside
+from kreassign.executor.journal.folder import make_folder
 from kreassign.executor.lease import LeasePolicy
 from kreassign.model import TopicPartition
 from kreassign.model.approvals import ApprovalRule
@@ -21,7 +22,7 @@ from kreassign.operations.plan import PlanRequest, make_plan
 from kreassign.operations.plan_files import PlanDirectory, read_plan_file, request_path, write_plan
 from kreassign.operations.plan_inputs import inputs_of_cluster
 from kreassign.operations.plan_tasks import DrainBrokers
-from kreassign.operations.run import RunContext, RunRequest, prepare_run, start_run
+from kreassign.operations.run import RunContext, RunRequest, new_run_id, prepare_run, start_run
 from kreassign.planner.problem.policy import PlanPolicy
 from tests.executor.twin_runs import TwinRig
 from tests.ssh_keys import Keyring
@@ -120,9 +121,25 @@ def test_an_approval_permits_nothing_once_the_journal_that_used_it_is_damaged(te
     team.approve("bob", "cat")
     again = prepare_run(team.rig.client, team.request, team.context, team.rig.transport)
     run_id = team.run()
-    journal_path(team.rig.state_dir, team.rig.twin.cluster_id, run_id).write_bytes(b"torn")
-    with pytest.raises(JournalDamaged, match="kreassign forget"):
+    path = journal_path(team.rig.state_dir, team.rig.twin.cluster_id, run_id)
+    path.write_bytes(b"torn")
+    refusal = "may have begun with this approval, which permits one run; propose the plan again"
+    with pytest.raises(InputError, match=refusal):
         start_run(team.rig.client, again, team.context, clock=team.rig.transport)
+    set_aside(path)
+    with pytest.raises(InputError, match=refusal):
+        start_run(team.rig.client, again, team.context, clock=team.rig.transport)
+
+
+def test_an_approval_outlives_an_older_journal_that_cannot_be_read(team: Team) -> None:
+    path = journal_path(team.rig.state_dir, team.rig.twin.cluster_id, new_run_id(team.rig.transport.now_ms()))
+    make_folder(path.parent)
+    path.write_bytes(b"torn")
+    set_aside(path)
+    team.rig.transport.sleep(HOUR_S)
+    team.propose()
+    team.approve("bob", "cat")
+    assert team.run()
 
 
 def test_an_approval_expires(team: Team) -> None:

@@ -155,11 +155,12 @@ class Signature(NamedTuple):
 
 
 class SignedApproval(NamedTuple):
-    """Approval with which a run began: the id of the request, and who proposed and approved it."""
+    """Approval with which a run began: the id and time of the request, and who proposed and approved it."""
 
     request_id: str
     proposed_by: str
     approved_by: tuple[str, ...]
+    proposed_ms: int = 0
 
     def __str__(self) -> str:
         return printable(f"approved by {', '.join(self.approved_by)}, proposed by {self.proposed_by}")
@@ -190,6 +191,7 @@ class Judgement:
     """The signers that count, why the request is dead (for ever), and what is lacking (until others sign)."""
 
     request_id: str
+    proposed_ms: int = 0
     proposed_by: str = ""
     approved_by: tuple[str, ...] = ()
     dead: str = ""
@@ -222,9 +224,9 @@ def judge(
             counted_in.append(one)
     by, proposer = tuple(one.signer for one in counted_in), proposers[0].signer
     if len(by) >= rule.least:
-        return Judgement(request.request_id, proposer, by)
+        return Judgement(request.request_id, request.at_ms, proposer, by)
     have = f"{counted(len(by), 'approval')} of {rule.least}" + (f" ({', '.join(by)})" if by else "")
-    return Judgement(request.request_id, proposer, by, lacking=printable("; ".join((have, *ignored))))
+    return Judgement(request.request_id, request.at_ms, proposer, by, lacking=printable("; ".join((have, *ignored))))
 
 
 def _dead(request: ApprovalRequest, rule: ApprovalRule, now: PlanNow) -> str:

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
-from kreassign.errors import InputError
+from kreassign.errors import InputError, JournalLocked, JournalUnreadable
 from kreassign.executor.events import RunStarted
-from kreassign.executor.journal import cluster_journals, first_event
+from kreassign.executor.journal import all_journals, first_event
 from kreassign.model.approvals import (
+    CLOCKS_MS,
     LIFETIME_S,
     ApprovalRequest,
     ApprovalRule,
@@ -205,17 +207,30 @@ def approval_for(
     found = judgement(wanted, PlanNow(started.at_ms, started.cluster_id, changes, started.live_brokers))
     if why := found.dead or found.lacking:
         raise InputError(f"the run is not approved: {why}")
-    approval = SignedApproval(found.request_id, found.proposed_by, found.approved_by)
+    approval = SignedApproval(found.request_id, found.proposed_by, found.approved_by, found.proposed_ms)
     refuse_spent(approval, state_dirs, started.cluster_id)
     return approval
 
 
 def refuse_spent(approval: SignedApproval, state_dirs: Iterable[Path], cluster_id: str) -> None:
-    """Raise InputError if a run began with this approval: each permits one. JournalDamaged if that is unknown."""
-    for path in (one for folder in state_dirs for one in cluster_journals(folder, cluster_id)):
-        first = first_event(path)
-        if first.approval is not None and first.approval.request_id == approval.request_id:
+    """Raise InputError if a run began with this approval, or may have: each permits one. JournalLocked in doubt.
+
+    A journal that was set aside counts as well. An unreadable one that is older than the request did not use it.
+    """
+    since = datetime.fromtimestamp(max(0, approval.proposed_ms - CLOCKS_MS) / 1000, tz=UTC)
+    oldest = f"{since:%Y%m%dT%H%M%SZ}"  # as run ids begin
+    again = "which permits one run; propose the plan again"
+    for path in (one for folder in state_dirs for one in all_journals(folder, cluster_id)):
+        try:
+            first = first_event(path)
+        except JournalUnreadable as error:
+            if path.name < oldest:
+                continue
+            if isinstance(error, JournalLocked):
+                raise
             raise InputError(
-                f"the run is not approved: run {first.run_id} began with this approval, which permits one run; "
-                "propose the plan again"
-            )
+                f"the run is not approved: the run of {path}, which cannot be read, may have begun with this approval, "
+                f"{again}"
+            ) from error
+        if first.approval is not None and first.approval.request_id == approval.request_id:
+            raise InputError(f"the run is not approved: run {first.run_id} began with this approval, {again}")

@@ -66,6 +66,13 @@ def cluster_journals(state_dir: Path, cluster_id: str) -> tuple[Path, ...]:
     return tuple(sorted(cluster_folder(state_dir, cluster_id).glob(f"*{SUFFIX}")))
 
 
+def all_journals(state_dir: Path, cluster_id: str) -> tuple[Path, ...]:
+    """Journals of one cluster, also those that were set aside, oldest run first."""
+    folder = cluster_folder(state_dir, cluster_id)
+    names = (SUFFIX, f"{SUFFIX}{ASIDE}", f"{SUFFIX}{ASIDE}-[0-9]*")
+    return tuple(sorted(path for name in names for path in folder.glob(f"*{name}")))
+
+
 def make_folder(folder: Path) -> None:
     """Create a folder and its missing parents. Existing ones stay as they are."""
     missing = [one for one in (folder, *folder.parents) if not one.exists()]
