@@ -684,14 +684,35 @@ def test_before_cordons_the_cluster_record_holds_off_a_remote_run(tmp_path: Path
 
 @pytest.mark.parametrize("release", ["3.9", "4.2"])
 def test_before_cordons_a_run_that_is_paused_or_left_is_in_nobodys_way(tmp_path: Path, release: str) -> None:
-    ann = Operator(TwinRig(tmp_path, LISTS, release=release), tmp_path)
+    ann = Operator(TwinRig(tmp_path, LISTS, release=release), tmp_path, LeasePolicy.REQUIRE)
     with Journal.create(tmp_path, ann.rig.prepared({2: (2, 1, 3)}, throttle=None)) as journal:
         blocked = ann.enter().next_step
-        assert "pause it until the maintenance is over (`kreassign pause`), or cancel it" in str(blocked)
+        assert "cancel it (`kreassign cancel`), or while a process executes it, pause it until" in str(blocked)
         journal.append(HoldRequested(ann.rig.transport.now_ms(), 1, "ann"))
         assert ann.enter().is_finished
     assert ann.exit().is_finished
     assert ann.enter().is_finished, "no process executes the run any more"
+
+
+@pytest.mark.parametrize("policy", [LeasePolicy.OFF, LeasePolicy.AUTO])
+def test_before_cordons_a_left_run_that_learns_of_none_blocks(tmp_path: Path, policy: LeasePolicy) -> None:
+    """The cluster keeps no record: without a topic `__consumer_offsets`, or unasked."""
+    ann = Operator(TwinRig(tmp_path, LISTS, release="4.2"), tmp_path, policy)
+    Journal.create(tmp_path, ann.rig.prepared({2: (2, 1, 3)}, throttle=None)).close()
+    blocked = ann.enter()
+    assert isinstance(blocked.next_step, Blocked)
+    assert "is still to move t-2 to broker 3" in str(blocked.next_step)
+    assert (ann.said, lists(ann.rig)) == ([], LISTS)
+
+
+def test_before_cordons_each_run_counts_with_its_own_destinations(tmp_path: Path) -> None:
+    """The run left behind has the other destination for the partition that the active one is to move."""
+    ann = Operator(TwinRig(tmp_path, LISTS, release="4.2"), tmp_path, LeasePolicy.REQUIRE)
+    left = replace(ann.rig.prepared({1: (0, 4, 2)}, throttle=None), run_id="run-0")
+    Journal.create(tmp_path, left).close()
+    with Journal.create(tmp_path, ann.rig.prepared({1: (0, 1, 2)}, throttle=None)):
+        assert "is still to move t-1 to broker 1" in str(ann.enter(1).next_step)
+        assert ann.enter(4).is_finished
 
 
 @pytest.mark.parametrize("release", ["3.9", "4.2"])

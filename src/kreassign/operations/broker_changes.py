@@ -338,6 +338,19 @@ class MaintenanceStore:
         self._here_ms = None if here is None else here.at_ms
         return known_maintenance(here, self._read_cluster())
 
+    def is_kept_by_cluster(self, record: MaintenanceRecord) -> bool:
+        """True if other processes learn of this record from the cluster, or of the first one once it is written."""
+        if self.context.lease is LeasePolicy.OFF:
+            return False
+        if record.brokers:
+            return not record.is_here_only
+        try:
+            return self.context.lease is LeasePolicy.REQUIRE or bool(record_places(self.client))
+        except ClusterError as error:
+            if not is_record_denied(error):
+                raise
+            return False
+
     def write(self, record: MaintenanceRecord) -> MaintenanceRecord:
         """Replace the record; return it as it is kept, for the next change.
 

@@ -49,6 +49,7 @@ from kreassign.executor.maintenance.decisions import (
     next_to_exit,
     to_be_named,
 )
+from kreassign.executor.maintenance.record import MaintenanceRecord
 from kreassign.model import Batch, TopicPartition
 from kreassign.model.authorization import error_text
 from kreassign.model.error_codes import INVALID_REPLICA_ASSIGNMENT, has_code
@@ -177,8 +178,8 @@ class Maintenance:
         record = self._store.read().decided(self.brokers)
         self._cordons |= validated_cordons(self.client, found, self._cordons)
         uncordoned = {broker: why for broker, why in self._cordons.items() if why is not None}
-        busy, at_rest = self._work_of_runs()
-        facts = MaintenanceFacts(found, least.known, record, busy, uncordoned, unread, at_rest=at_rest)
+        busy, coming = self._work_of_runs(record)
+        facts = MaintenanceFacts(found, least.known, record, busy, uncordoned, unread, coming=coming)
         if not all(one.may_be_cordoned for one in found.brokers):
             return facts
         closures = read_closures(self.client, to_be_named(facts))
@@ -375,16 +376,22 @@ class Maintenance:
         self._confirm = None
         self._lease.close()
 
-    def _work_of_runs(self) -> tuple[dict[TopicPartition, tuple[int, ...]], frozenset[TopicPartition]]:
-        """Partitions that runs of this machine are still to move, and their destinations; and those that rest."""
-        busy, coming = dict[TopicPartition, tuple[int, ...]](), set[TopicPartition]()
-        for run, may_begin in self._runs():
-            busy |= {move.topic_partition: move.adding for move in run.moves if move.status in ACTIVE}
-            coming |= {move.topic_partition for move in run.moves if move.status in may_begin}
-        return busy, frozenset(busy.keys() - coming)
+    def _work_of_runs(
+        self, record: MaintenanceRecord
+    ) -> tuple[frozenset[TopicPartition], dict[TopicPartition, frozenset[int]]]:
+        """Partitions that runs of this machine are still to move; and destinations of the moves that may begin."""
+        busy, coming = set[TopicPartition](), dict[TopicPartition, frozenset[int]]()
+        for run, may_begin in self._runs(record):
+            busy |= {move.topic_partition for move in run.moves if move.status in ACTIVE}
+            for move in (move for move in run.moves if move.status in may_begin):
+                coming[move.topic_partition] = coming.get(move.topic_partition, frozenset()).union(move.adding)
+        return frozenset(busy), coming
 
-    def _runs(self) -> Iterator[tuple[RunHistory, Collection[MoveStatus]]]:
-        """Unfinished runs of this machine, and in which state their moves may begin: in none without a process."""
+    def _runs(self, record: MaintenanceRecord) -> Iterator[tuple[RunHistory, Collection[MoveStatus]]]:
+        """Unfinished runs of this machine, and in which state their moves may begin.
+
+        Without a process in none: who resumes it asks the cluster, if the cluster keeps the record.
+        """
         state_dir = self.context.state_dir
         if (run_id := active_run(state_dir, self._cluster_id)) is not None:
             run = read_history(journal_path(state_dir, self._cluster_id, run_id))
@@ -393,4 +400,4 @@ class Maintenance:
             if isinstance(found, UnreadableJournal):
                 raise found.error  # It may be still to move what would get another order.
             if found.ended_ms is None:
-                yield found, ()
+                yield found, () if self._store.is_kept_by_cluster(record) else ACTIVE

@@ -63,7 +63,8 @@ class Cluster:
     binds: bool = True
     tells_registered: bool = True
     record: MaintenanceRecord = field(default_factory=MaintenanceRecord)
-    busy: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
+    busy: frozenset[TopicPartition] = frozenset()
+    coming: Mapping[TopicPartition, frozenset[int]] = field(default_factory=dict)
     now_ms: int = 0
     topic_ids: Mapping[str, str] = field(default_factory=lambda: {"t": "first"})
 
@@ -89,7 +90,7 @@ class Cluster:
             frozenset(map(tp, self.moving)),
             topic_ids=self.topic_ids,
         )
-        facts = MaintenanceFacts(found, {"t": self.min_isr}, self.record, self.busy)
+        facts = MaintenanceFacts(found, {"t": self.min_isr}, self.record, self.busy, coming=self.coming)
         refused = sorted(to_be_named(facts) & self.values.keys()) if self.binds else ()
         return replace(facts, refused=dict.fromkeys(refused, "all its working log directories are cordoned"))
 
@@ -340,7 +341,7 @@ def test_a_replica_that_is_catching_up_is_waited_for() -> None:
 
 
 def test_a_moving_partition_keeps_order_and_leader_until_shutdown() -> None:
-    cluster = Cluster(moving={3: OngoingReassignment((3, 4, 1), (4,), ())}, busy={tp(0): (4,)})
+    cluster = Cluster(moving={3: OngoingReassignment((3, 4, 1), (4,), ())}, busy=frozenset({tp(0)}))
     steps = way(cluster, next_to_enter, 3)
     assert kinds(steps) == [Remember, Remember, Cordon, Finished]
     assert "it leads only t-0, t-3, which a reassignment keeps until it shuts down" in str(steps[-1])
@@ -353,9 +354,9 @@ def test_what_is_being_reassigned_to_it_is_waited_for() -> None:
 
 
 def test_without_cordons_a_run_towards_the_broker_has_to_be_paused() -> None:
-    cluster = Cluster(has_cordon=False, busy={tp(2): (3,)})
+    cluster = Cluster(has_cordon=False, coming={tp(2): frozenset({3})})
     assert "a run of this state directory is still to move t-2 to broker 3" in str(way(cluster, next_to_enter, 3)[-1])
-    cluster.busy = {tp(2): (1,)}
+    cluster.coming = {tp(2): frozenset({1})}
     assert "it is not cordoned" in str(way(cluster, next_to_enter, 3)[-1])
 
 

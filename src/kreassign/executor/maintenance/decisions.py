@@ -109,8 +109,8 @@ Step = Remember | Cordon | Await | Reorder | Elect | BeginEnd | Uncordon | Forge
 class MaintenanceFacts:
     """Input of a decision: the cluster, min.insync.replicas by topic, and the record.
 
-    `busy` are partitions that a run of this machine is still to move, with the brokers to which it copies them; those
-    `at_rest` it does not begin to move now, since it is paused, or no process executes it.
+    `busy` are partitions that a run of this machine is still to move; `coming` has those that it may begin to move
+    during the maintenance, with the brokers to which it copies them.
     `uncordoned` are brokers whose cordon Kafka refuses, with its reason. `unread` has the reason for topics without a
     known min.insync.replicas. `refused` are brokers that no changed list may name now, with the reason.
     """
@@ -118,11 +118,11 @@ class MaintenanceFacts:
     found: Readings
     min_isr: Mapping[str, int] = field(default_factory=dict)
     record: MaintenanceRecord = NO_MAINTENANCE
-    busy: Lists = field(default_factory=dict)
+    busy: Collection[TopicPartition] = frozenset()
     uncordoned: Mapping[int, str] = field(default_factory=dict)
     unread: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[int, str] = field(default_factory=dict)
-    at_rest: Collection[TopicPartition] = frozenset()
+    coming: Mapping[TopicPartition, Collection[int]] = field(default_factory=dict)
 
     @property
     def brokers(self) -> tuple[int, ...]:
@@ -252,7 +252,7 @@ def to_be_named(facts: MaintenanceFacts) -> frozenset[int]:
 #     min.insync.replicas of a topic cannot be read              →  `Blocked`
 #     a partition can never keep min.insync.replicas without it  →  `Blocked`, with the partitions
 #     a part of its directories is cordoned                      →  `Blocked`: closing the others could not be undone
-#     it cannot be cordoned, and a run here will move to it      →  `Blocked` until that run is paused
+#     it cannot be cordoned, and a run here will move to it      →  `Blocked` until that is paused or cancelled
 #     a list to be reordered names a broker that no list may
 #     name, and its cordon is not that of this maintenance       →  `Blocked`, with the broker and the partitions
 #     it is not recorded, or the record says that its end has
@@ -437,15 +437,13 @@ def _not_held(facts: MaintenanceFacts) -> Blocked | None:
         if one.cordon is not None and not one.is_closed
         if not one.cordon.is_known or one.broker in facts.uncordoned
     }
-    coming = (name for name, brokers in facts.busy.items() if open_ones.intersection(brokers))
-    names = sorted(name for name in coming if name not in facts.at_rest)
+    names = sorted(name for name, brokers in facts.coming.items() if open_ones.intersection(brokers))
     if not names:
         return None
     return Blocked(
         f"a run of this state directory is still to move {some_partitions(names)} to {listed_brokers(open_ones)}, "
-        "which cannot be "
-        "cordoned: pause it until the maintenance is over (`kreassign pause`), or cancel it, then give the command "
-        "again"
+        "which cannot be cordoned: cancel it (`kreassign cancel`), or while a process executes it, pause it until the "
+        "maintenance is over (`kreassign pause`). Then give the command again"
     )
 
 
