@@ -695,7 +695,7 @@ def test_before_cordons_a_run_that_is_paused_or_left_is_in_nobodys_way(tmp_path:
 
 
 @pytest.mark.parametrize("policy", [LeasePolicy.OFF, LeasePolicy.AUTO])
-def test_before_cordons_a_left_run_that_learns_of_none_blocks(tmp_path: Path, policy: LeasePolicy) -> None:
+def test_before_cordons_an_interrupted_run_that_learns_of_none_blocks(tmp_path: Path, policy: LeasePolicy) -> None:
     """The cluster keeps no record: without a topic `__consumer_offsets`, or unasked."""
     ann = Operator(TwinRig(tmp_path, LISTS, release="4.2"), tmp_path, policy)
     Journal.create(tmp_path, ann.rig.prepared({2: (2, 1, 3)}, throttle=None)).close()

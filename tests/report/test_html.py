@@ -119,7 +119,7 @@ def test_a_failed_run_says_so_and_where() -> None:
 
 def test_one_failed_check_is_enough_to_fail_the_run() -> None:
     failed = a_view(a_run((replace(TWO_MOVES[0], ended_ms=None), TWO_MOVES[1])), BEFORE, None)
-    assert not failed.problems
+    assert not failed.run.problems
     assert verdict(failed)[0] == "failed"
     assert verdict(a_view(a_run(TWO_MOVES, problems=("slow",))))[0] == "failed"
     assert verdict(a_view(a_run(TWO_MOVES)))[0] == "passed"

@@ -73,8 +73,8 @@ class RepairRuns:
         """Plan once more, and run that if it repairs the same."""
         asked = self._decisions.memory.findings[name].asked
         repairs = self._proposals.plan(name, now)
-        is_asked_anew = self._decisions.memory.findings[name].asked != asked
-        if repairs is None or repairs.planned.plan_id != plan_id or is_asked_anew:
+        is_asked_again = self._decisions.memory.findings[name].asked != asked
+        if repairs is None or repairs.planned.plan_id != plan_id or is_asked_again:
             return
         order = RunRepair(name, plan_id, at_any_time)
         if self._decisions.is_dry:

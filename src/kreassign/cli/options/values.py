@@ -68,8 +68,8 @@ def parse_moment(text: str) -> int:
         found = datetime.fromisoformat(text.strip())
     except ValueError as error:
         raise click.BadParameter(f"{shortened(text)!r} is not a time; write for example 2027-01-31T06:00") from error
-    if not 1971 <= found.year < 9999:  # in other time zones it would be of a year that no clock shows
-        raise click.BadParameter(f"{shortened(text)!r} is not in the years 1971 to 9998")
+    if not 1 < found.year < 9999:  # in other time zones it would be of a year that no clock shows
+        raise click.BadParameter(f"{shortened(text)!r} is not in the years 2 to 9998")
     utc = found if found.tzinfo is not None else found.replace(tzinfo=UTC)
     return round(utc.timestamp() * 1000)
 
