@@ -212,7 +212,7 @@ UNREADABLE = "/proc/self/mem"
 )
 def test_a_file_whose_reading_fails_is_named(tmp_path: Path, name: str) -> None:
     result = invoke(tmp_path, COMMAND_LINES[name].replace("{odd}", UNREADABLE))
-    assert (result.exit_code, f"{UNREADABLE}: " in result.output) == (2, True), result.output
+    assert (result.exit_code, f"{UNREADABLE} cannot be read: " in result.output) == (2, True), result.output
 
 
 SECRET = "7e4567hunter2horse"
