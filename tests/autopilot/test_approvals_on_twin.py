@@ -108,24 +108,6 @@ def test_an_approval_is_not_for_a_topic_that_is_created_again(tmp_path: Path) ->
     assert sum("2 approvals wanted" in one.what for one in asking.messages) == 2
 
 
-def test_an_approval_is_not_for_a_topic_created_again_with_its_lists(asking: Asking) -> None:
-    """The plan is the same, and so is its id."""
-    lists = tuple(asking.rig.replicas.values())
-    with asking.opened() as autopilot:
-        asking.rig.twin.crash(3)
-        asking.watch(autopilot, 0.75 * HOUR_S, LOOKS_S)
-        asking.rig.client.delete_topics(["t"]).raise_if_any()
-        asking.rig.transport.sleep(10.0)
-        asking.rig.client.create_topics([NewTopic("t", assignments=lists)]).raise_if_any()
-        asking.rig.transport.sleep(10.0)
-        asking.approve("ann", "bob")
-        asking.watch(autopilot, 4 * LOOKS_S, LOOKS_S)
-        assert autopilot.memory.acts == ()
-    assert sum("2 approvals wanted" in one.what for one in asking.messages) == 2
-    (void,) = [one for one in asking.messages if "its approval is void" in one.what]
-    assert "topic t was deleted and created again" in void.why
-
-
 def test_who_proposed_a_repair_approves_it_in_no_later_process(asking: Asking) -> None:
     """Ann's process asked, and one of Bob goes on. Both sign, and then Zoe, who is enough."""
     asking.policy = replace(asking.policy, approvals=replace(asking.policy.approvals, proposer="", least=1))
