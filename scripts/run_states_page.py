@@ -139,7 +139,8 @@ def _outcomes(status: MoveStatus, where: PlacementState) -> list[tuple[MoveStatu
     found = []
     for tries, doubtful_ms in ((0, None), (LEAST_ATTEMPTS, None), (0, 0)):
         move = PlannedMove(TopicPartition("t", 0), (0, 1), (2, 1), 0)
-        record = MoveRecord(move, status, Attempts(tries), Attempts(tries), doubtful_since_ms=doubtful_ms)
+        attempts = (Attempts(tries, due_ms=PATIENCE_MS) for _ in ("sent", "cancelled"))
+        record = MoveRecord(move, status, *attempts, doubtful_since_ms=doubtful_ms)
         record.see(PartitionObservation(move.topic_partition, where, (), (), 0), 0)
         found.append((conclude(record, PATIENCE_MS), record))
     return [(record.status, action) for action, record in found]
