@@ -98,7 +98,7 @@ def test_without_a_controller_the_cordon_outlives_the_broker(operators: Operator
     assert operators.cancel() == ("uncordon broker 3",)
 
 
-def test_a_cancel_of_an_unregistered_broker_names_no_way_that_kafka_refuses(operators: Operators) -> None:
+def test_a_cancel_of_an_unregistered_broker_names_no_refused_way(operators: Operators) -> None:
     """The controller takes settings of registered brokers alone."""
     operators.empty_and_stop()
     assert operators.decommission(unregisters=True).is_finished

@@ -116,7 +116,7 @@ def test_an_approval_permits_one_run(team: Team) -> None:
             start_run(team.rig.client, again, context, clock=team.rig.transport)
 
 
-def test_an_approval_permits_nothing_once_the_journal_that_used_it_is_damaged(team: Team) -> None:
+def test_an_approval_permits_nothing_once_its_journal_is_damaged(team: Team) -> None:
     team.propose()
     team.approve("bob", "cat")
     again = prepare_run(team.rig.client, team.request, team.context, team.rig.transport)

@@ -91,6 +91,20 @@ def test_a_topic_can_be_created_again() -> None:
     assert (box.size(0, 0), box.size(0, 2), box.size(1, 3)) == (None, 0, 0)
 
 
+def test_a_replica_lost_twice_while_its_broker_is_down_is_deleted_twice() -> None:
+    """The directory of the first copy fails in between, so that the second one is another."""
+    box = Box(Given((0, 1), size=100, log_dir=0))
+    box.change(0, isr=(0,))
+    box.replication.crash(1)
+    box.change(0, replicas=(0,))
+    box.replication.fail_dir(1, "/d0")
+    box.add(0, 1)
+    box.change(0, replicas=(0,))
+    box.replication.restore_dir(1, "/d0")
+    box.replication.restore(1)
+    assert sorted(one.path for _, one in box.run(120, CopyDeleted) if isinstance(one, CopyDeleted)) == ["/d0", "/d1"]
+
+
 def test_a_broker_that_was_down_lacks_the_records_of_a_topic_made_again() -> None:
     box = Box(Given((0, 1), size=100))
     box.replication.crash(1)

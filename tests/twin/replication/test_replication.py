@@ -359,7 +359,7 @@ def test_settings_that_make_no_sense_are_refused() -> None:
     assert AT_ONCE.lag_time_max_ms == 30_000
 
 
-def test_a_broker_that_is_down_keeps_the_bytes_of_a_replica_it_is_given_back() -> None:
+def test_a_broker_that_is_down_keeps_a_replica_that_it_is_given_back() -> None:
     box = Box(Given((0, 1), size=100))
     box.change(0, isr=(0,))
     box.replication.crash(1)

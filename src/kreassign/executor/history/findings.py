@@ -372,7 +372,7 @@ class Doubt(NamedTuple):
 
     @property
     def remedy(self) -> str:
-        """What to do with a setting."""
+        """Advice on a setting."""
         return f"{self.sentence}: leave it until {self.until}, then look again"
 
 
@@ -537,7 +537,7 @@ def _said(missing: _Missing) -> str:
 
 
 LEASE = "lease of the cluster"
-"""What was not read, if it is not known whether a run of another machine holds the lease."""
+"""Reading that is missing if it is not known whether a run of another machine holds the lease."""
 
 
 @dataclass(frozen=True, slots=True)

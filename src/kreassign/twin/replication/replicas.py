@@ -7,7 +7,7 @@ traffic after.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
@@ -189,6 +189,8 @@ class LogDirUsage:
 
     def leave(self, key: CopyKey, log_dir: int, begin: float, end: float) -> None:
         """Remove the copy of a broker that is down, which has these bytes of its log on disk all the same."""
+        if key in self._left:  # in a directory that failed since
+            self._abandon([key])
         self._left[key] = LeftCopy(self._remove(key.row, log_dir, end - begin), begin, end)
 
     def take_back(self, key: CopyKey) -> LeftCopy | None:
@@ -204,14 +206,17 @@ class LogDirUsage:
 
     def forget(self, row: int) -> None:
         """Let nobody take back copies of a deleted partition: another of its name has an id of its own."""
-        for key in [key for key in self._left if key.row == row]:
-            self._waiting_for_broker.append(self._left.pop(key).deletion)
+        keys = (CopyKey(row, broker) for broker in range(len(self._state.fleet.broker_ids)))
+        self._abandon([key for key in keys if key in self._left])
+
+    def _abandon(self, keys: Iterable[CopyKey]) -> None:
+        """Let nobody take these copies back: their brokers delete them after their next start."""
+        self._waiting_for_broker += [self._left.pop(key).deletion for key in keys]
 
     def schedule_deletions(self) -> None:
         """Let restarted brokers delete the logs that were removed while they were down."""
         state = self._state
-        for key in [key for key in self._left if state.fleet.up[key.broker]]:
-            self._waiting_for_broker.append(self._left.pop(key).deletion)
+        self._abandon([key for key in self._left if state.fleet.up[key.broker]])
         waiting, self._waiting_for_broker = self._waiting_for_broker, []
         for task in waiting:
             if state.fleet.up[state.fleet.owner_of(task.log_dir)]:
