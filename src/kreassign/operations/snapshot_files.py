@@ -13,7 +13,7 @@ from pathlib import Path
 from kreassign.errors import InputError, machine_reason, requires
 from kreassign.model.snapshot import ClusterSnapshot, format_snapshot, parse_snapshot
 from kreassign.model.text import format_amount
-from kreassign.operations.text_files import decoded_file
+from kreassign.operations.text_files import decoded_file, unreadable
 from kreassign.operations.whole_file import replace_file, replacing
 from kreassign.pipeline.tables.snapshot_columns import SnapshotColumns, columns_of, snapshot_of
 
@@ -45,8 +45,10 @@ def read_snapshot(path: Path, *, most_bytes: int = MOST_BYTES) -> ClusterSnapsho
         text = decoded_file(path, content)
         del content
         return parse_snapshot(text, str(path))
-    except (OSError, EOFError, zlib.error) as error:
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(f"{path}: cannot be read as a snapshot file: {machine_reason(error)}") from error
+    except OSError as error:
+        raise unreadable(path, error) from error
     except MemoryError:
         raise InputError(
             f"{path} needs more memory than there is; take a snapshot in columns with `kreassign snapshot --out "
@@ -87,4 +89,4 @@ def _is_columns(path: Path) -> bool:
         with path.open("rb") as file:
             return file.read(len(_PARQUET)) == _PARQUET
     except OSError as error:
-        raise InputError(f"{path}: cannot be read as a snapshot file: {machine_reason(error)}") from error
+        raise unreadable(path, error) from error

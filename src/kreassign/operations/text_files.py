@@ -27,8 +27,13 @@ def read_text(path: Path) -> str:
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise UnreadableFileError(f"{path} cannot be read: {machine_reason(error)}") from error
+        raise unreadable(path, error) from error
     return decoded_file(path, content)
+
+
+def unreadable(path: Path, error: OSError) -> UnreadableFileError:
+    """Return what to raise where the machine refused to read a file."""
+    return UnreadableFileError(f"{path} cannot be read: {machine_reason(error)}")
 
 
 def read_filled_text(path: Path) -> str:
