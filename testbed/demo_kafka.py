@@ -14,14 +14,12 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
-from testbed import ClusterSpec, JarsMissing, JavaMissing, KafkaCluster, RecordsLost, probe
+from testbed import ClusterSpec, JarsMissing, JavaMissing, KafkaCluster, RecordsLost
 from testbed.producing import Producing
 from testbed.records import Ledger, load_topic, verify_readable
 from testbed.releases import DEFAULT
-from testbed.waiting import wait_until
 
 OUTPUT = Path("build/demo")
 THROTTLE = "12MB/s"
@@ -72,20 +70,13 @@ def _walk() -> None:
 
 
 def _load(cluster: KafkaCluster) -> list[Ledger]:
-    port = cluster.brokers[0].place.ports["PLAINTEXT"]
     ledgers: list[Ledger] = []
     for number, (topic, assignments) in enumerate(TOPICS.items()):
-        probe.create_topic(port, topic, [list(replicas) for replicas in assignments])
-        wait_until(partial(_has_leaders, port, topic), what=f"leaders of {topic}")
+        cluster.create_topic(topic, assignments)
         sizes = dict.fromkeys(range(len(assignments)), MEGABYTES_PER_PARTITION[topic] * 1_000_000)
         ledgers.append(load_topic(cluster.bootstrap_servers, topic, sizes, seed=number))
         print(f"{topic}: {len(assignments)} partitions, {ledgers[-1].count} records")
     return ledgers
-
-
-def _has_leaders(port: int, topic: str) -> bool:
-    partitions = probe.metadata(port, [topic]).topics.get(topic, ())
-    return len(partitions) == len(TOPICS[topic]) and all(partition.leader >= 0 for partition in partitions)
 
 
 def _move(bootstrap_servers: str) -> None:
