@@ -215,11 +215,16 @@ class Generator:
         """The target with the leader in it where it would depend on chance who leads next.
 
         That is so where a replica that is not yet in sync, and is not waited for, may or may not be before the others.
+        Without a leader, whoever is eligible leads again. A list that leaves nobody out takes back no removal that is
+        under way: there only a cancellation keeps the leader.
         """
         late = {broker for broker in target or () if broker in partition.replicas and broker not in partition.isr}
-        if not target or not late or partition.leader < 0 or partition.leader in target:
+        if not target or not late:
             return target
-        return (*target, partition.leader)
+        leaders = {partition.leader} if partition.leader >= 0 else {*partition.eligible, *partition.last_known}
+        if {*partition.replicas} <= {*target} and leaders.intersection(partition.removing):
+            return None
+        return (*target, *sorted(leaders.difference(target)))
 
     def _exchanged(self, partition: Partition) -> Brokers:
         """One replica exchanged for a broker that has none, or left out if there is no such broker."""
