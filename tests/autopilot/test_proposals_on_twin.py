@@ -221,7 +221,9 @@ def test_a_run_that_cannot_write_its_pause_goes_on(tmp_path: Path) -> None:
         Decisions(ours.rig.client, ours.policy, ours.context, ours.messages.append, time, report=lock)
     ) as autopilot:
         ours.rig.twin.crash(3)
-        ours.watch(autopilot, 4980.0, 60.0)
+        while not locks and time.now_ms() < at[1].timestamp() * 1000 + 600_000:
+            ours.watch(autopilot, 60.0, 60.0)
+        ours.watch(autopilot, 60.0, 60.0)
         locks[0].close()
         ours.watch(autopilot, 23 * HOUR_S, HOUR_S)
         ours.watch(autopilot, 2 * HOUR_S, LOOKS_S)
