@@ -269,8 +269,17 @@ class Generator:
         self._down.add(broker)
         return Stop(broker, is_clean=self._chance(0.6))
 
-    def _start(self, _: State) -> Step:
-        broker = self._random.choice(sorted(self._down))
+    def _start(self, state: State) -> Step | None:
+        """A broker that is down, but none that may be elected at once, unclean, for a partition that it is added to.
+
+        Whether it tells its directory after that, which ends the move, or before, depends on the moment.
+        """
+        led_by_nobody = [place for place, one in state.items() if one.leader < 0]
+        unclean = [place for place in led_by_nobody if UNCLEAN in self._settings.get(place[0], ())]
+        choice = sorted(self._down - {broker for place in unclean for broker in state[place].adding})
+        if not choice:
+            return None
+        broker = self._random.choice(choice)
         self._down.discard(broker)
         return Start(broker)
 
