@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from kreassign.executor.guards import STALL_MS
-from kreassign.executor.scheduling.windows import local_time, open_interval
+from kreassign.executor.scheduling.windows import local_time, open_interval, unknown_hours
 from kreassign.executor.state import MoveRecord, RunView, WindDown
 from kreassign.model.pace import AtWindowEnd
-from kreassign.model.run import ENDED, Estimate, Interval, MoveStatus, Phase
+from kreassign.model.run import ENDED, Estimate, Interval, Phase
 from kreassign.model.text import counted, format_amount
 
 # ETA of one copy, or of several as one: t = s / (r - w), because the bytes left shrink only by the difference. r and w
@@ -338,12 +338,13 @@ def _standstill(run: RunView, measured_ms: int) -> Iterator[str]:
 def beyond_hours(run: RunView, at_ms: int, end: Interval) -> str | None:
     """Report that the remaining work does not fit into the hours in which moves may be in flight; None if it does."""
     hours, wall_ms = run.control.pace.hours, at_ms + run.wall_ahead_ms
-    if not hours.are_limited or (now := open_interval(hours, wall_ms)) is None:
+    goes_on = hours.at_end is AtWindowEnd.FINISH and not any(record.is_waiting for record in run.records.values())
+    if not hours.are_limited or goes_on:
         return None
-    goes_on = hours.at_end is AtWindowEnd.FINISH and not any(
-        record.status is MoveStatus.PLANNED for record in run.records.values()
-    )
-    if goes_on or wall_ms + 1000 * end.expected_s <= now.ends_ms:
+    if (unknown := unknown_hours(hours)) is not None:
+        return unknown
+    now = open_interval(hours, wall_ms)
+    if now is None or wall_ms + 1000 * end.expected_s <= now.ends_ms:
         return None
     takes = f"at the present rate what is left takes {max(1, round(end.expected_s / 60))} min"
     return f"{takes}, and moves may be in flight only until {local_time(hours, now.ends_ms)}"

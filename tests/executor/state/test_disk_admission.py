@@ -21,7 +21,7 @@ from kreassign.executor.events import (
 from kreassign.executor.guards import ForeignCopy, GuardName, Health, LogDirSpace, Reaction
 from kreassign.executor.scheduling.limits import find_cycle
 from kreassign.model import ConfigChange, ConfigResource, TopicPartition
-from kreassign.model.pace import Cap, Caps, Order, Pace
+from kreassign.model.pace import Cap, Caps, Order, Pace, Schedule, Window
 from kreassign.model.run import LogDirTarget
 from kreassign.model.throttle import LEADER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS
 from tests.executor.odd_port import OddPort, lost_on_the_way_there
@@ -64,6 +64,7 @@ IN_A, IN_B, IN_C = (replace(TWO[0], log_dirs=(LogDirTarget(2, path),)) for path 
 ROOMS = space((2, "/a", 10_000, 3_000), (2, "/b", 20_000, 2_500), (2, "/c", 30_000, 3_000), (3, "/a", 1_000, 1_000))
 """With a tenth in reserve there is room for 2,000 bytes in /a, 500 in /b, and none in /c of broker 2."""
 TENTH = {"reserve": 0.1}
+NOON_MS = 12 * 3_600_000
 
 
 ON_ONE_DISK = space((2, "/a", 10_000, 3_000), (2, "/b", 10_000, 3_000))
@@ -254,6 +255,14 @@ def test_a_refused_move_without_room_is_told_for_as_long_as_it_waits() -> None:
     for at_ms in (20_000, 50_000, 80_000):
         run.on(look(at_ms, UNTOUCHED, TWO[0]), HealthObserved(at_ms, free(b2=999))).settle()
     assert [one.split(":")[0] for one in run.problems] == ["disks have no space for the move that waits", "disk"]
+
+
+def test_full_disks_are_not_told_beside_a_submission_without_an_answer() -> None:
+    """It may copy, and free space where its replica was."""
+    night = Pace(Order.NAME, disk_reserve=0.0, hours=Schedule((Window(0, 60),)))
+    run = Played(begun(*TWO, throttle=None, guards={GuardName.DISK: Reaction.HOLD}, pace=night)).go("check health")
+    run.on(HealthObserved(0, free(b2=1_000)), *lost(0), look(NOON_MS, UNTOUCHED, *TWO))
+    assert (run.moves, run.problems) == ("sent planned", ())
 
 
 @pytest.mark.parametrize(("target", "decided", "why"), [

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from kreassign.executor.eta import beyond_hours
 from kreassign.executor.events import (
     CancelRequested,
     ClockStepped,
@@ -14,12 +15,14 @@ from kreassign.executor.events import (
     MovesSubmitted,
     PaceRequested,
     PlannedMove,
+    Refusal,
     SubmissionIntended,
     TimePassed,
 )
 from kreassign.executor.state import WindDown
 from kreassign.model import TopicPartition
 from kreassign.model.pace import AtWindowEnd, Order, Pace, PaceChange, Schedule, Window
+from kreassign.model.run import Interval
 from tests.executor.run_events import A0, A1, MOVES, look, seen
 from tests.executor.state.played import MOVING, UNTOUCHED, Played, begun
 
@@ -157,6 +160,60 @@ def test_moves_are_not_given_up_while_another_one_is_in_flight() -> None:
     first, second = moves = sized(39_601, 39_601)
     run = run_of(*moves, throttle=12).on(MovesObserved(0, (seen(first, MOVING), seen(second, UNTOUCHED))))
     assert (len(run.view.outlook), run.moves) == (1, "moving planned")
+
+
+SHORT = PaceRequested(1_000, 1, PaceChange(hours=Schedule((Window(0, 1),))))
+"""A minute a day, in which 660 bytes arrive."""
+
+
+def refused_for_now(*sizes: int) -> Played:
+    """A run whose first move was sent, and refused by the cluster for now."""
+    run = run_of(*sized(*sizes), throttle=12).on(look(0, UNTOUCHED, *sized(*sizes)))
+    for_now = MovesSubmitted(0, (), deferred=(Refusal(A0, "not the controller"),))
+    return run.go("submit").on(SubmissionIntended(0, (A0,)), for_now)
+
+
+@pytest.mark.parametrize(("sizes", "moves"), [
+    ((661,), "failed"),
+    ((661, 661), "failed failed"),
+    ((660, 661), "sent planned"),
+    ((661, 660), "sent planned"),
+])  # fmt: skip
+def test_refused_moves_are_given_up_where_no_window_fits(sizes: tuple[int, ...], moves: str) -> None:
+    run = refused_for_now(*sizes).on(SHORT, look(500, UNTOUCHED, *sized(*sizes)))
+    assert run.moves == moves
+    assert {one.problem for one in run.view.records.values()} == {GIVEN_UP if "failed" in moves else None}
+
+
+def test_a_refused_move_waits_for_its_window_and_says_so() -> None:
+    run = refused_for_now(660).on(look(NOON_MS, UNTOUCHED, *sized(660)))
+    assert (run.moves, run.view.outlook) == ("sent", (OPENS,))
+
+
+ELSEWHERE = replace(NIGHT, time_zone="Mars/Base")
+UNKNOWN = "when its window opens is unknown: this machine does not know the time zone Mars/Base"
+
+
+@pytest.mark.parametrize("at_ms", [0, NOON_MS])
+@pytest.mark.parametrize("sizes", [(39_600, 39_600), (39_600, 39_601)])
+def test_windows_of_an_unknown_time_zone_are_told_as_unknown(at_ms: int, sizes: tuple[int, int]) -> None:
+    run = run_of(*sized(*sizes), hours=replace(ELSEWHERE, deadline_ms=4 * NOON_MS), throttle=12)
+    run.on(look(at_ms, UNTOUCHED, *sized(*sizes)))
+    assert (run.view.outlook, run.view.hindrance(at_ms)) == ((UNKNOWN,), UNKNOWN)
+
+
+SOON = Interval(0.0, 60.0, 60.0)
+
+
+@pytest.mark.parametrize(("at_end", "why"), [(AtWindowEnd.CANCEL, UNKNOWN), (AtWindowEnd.FINISH, None)])
+def test_an_end_is_unknown_where_an_unknown_window_may_close_before(at_end: AtWindowEnd, why: str | None) -> None:
+    run = run_of(hours=replace(ELSEWHERE, at_end=at_end)).on(look(0, MOVING))
+    assert beyond_hours(run.view, 0, SOON) == why
+
+
+def test_a_refused_move_does_not_end_after_its_window() -> None:
+    run = refused_for_now(330).on(look(HOUR_MS - 30_000, UNTOUCHED, *sized(330)))
+    assert (beyond_hours(run.view, run.now, SOON) or "").startswith("at the present rate what is left takes 1 min, and")
 
 
 def test_without_a_known_rate_nothing_is_foreseen() -> None:

@@ -26,7 +26,7 @@ from kreassign.executor.scheduling.limits import PacedMove, needed_bytes
 from kreassign.executor.scheduling.queue import add_left, ranking
 from kreassign.model import TopicPartition
 from kreassign.model.pace import Cap, EndpointKind, Order, Pace, Schedule, Window, parse_time_zone
-from kreassign.model.text import counted, format_amount
+from kreassign.model.text import counted, format_amount, shortened
 
 DAYS = 8
 """Number of days considered ahead; windows recur every day."""
@@ -88,19 +88,33 @@ def local_time(hours: Schedule, at_ms: float) -> str:
     return f"{datetime.fromtimestamp(at_ms / 1000, zone):%Y-%m-%d %H:%M} {zone}"
 
 
-@lru_cache(maxsize=64)
 def _zone(name: str) -> tzinfo:
     """A time zone, or UTC for one that this machine does not know: its runs can be read here, and do not go on here."""
+    return _known_zone(name) or UTC
+
+
+@lru_cache(maxsize=64)
+def _known_zone(name: str) -> tzinfo | None:
     try:
-        return ZoneInfo(parse_time_zone(name))
+        return UTC if name == Schedule().time_zone else ZoneInfo(parse_time_zone(name))
     except InputError:
-        return UTC
+        return None
+
+
+def unknown_hours(hours: Schedule) -> str | None:
+    """Sentence that the windows are of a time zone that this machine does not know; None if it can tell their times."""
+    if not hours.windows or _known_zone(hours.time_zone) is not None:
+        return None
+    name = shortened(hours.time_zone)
+    return f"when its window opens is unknown: this machine does not know the time zone {name}"
 
 
 def opening(hours: Schedule, at_ms: float) -> str | None:
     """Sentence on when moves may be in flight, seen from `at_ms`; None at any time."""
     if not hours.are_limited:
         return None
+    if (unknown := unknown_hours(hours)) is not None:
+        return unknown
     if (found := open_interval(hours, at_ms)) is None:
         return "no window opens before the deadline"
     if found.ends_ms == inf:
@@ -266,7 +280,9 @@ def forecast(
 
 
 def shortfalls(found: Forecast, hours: Schedule, rate_bytes_per_s: float) -> tuple[str, ...]:
-    """Problems with the hours, a sentence each; none when everything fits."""
+    """Problems with the hours, a sentence each; none when everything fits, or it is unknown when windows open."""
+    if unknown_hours(hours) is not None:
+        return ()
     rate = format_amount(rate_bytes_per_s, "B/s")
     sentences = []
     if found.too_long:

@@ -7,7 +7,7 @@ again (`health_check.py`): a large broker takes long to recover, and copies that
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -104,7 +104,8 @@ def note_stuck(run: Run, choice: NextMoves, at_ms: int) -> None:
     """Report once that disks have space for no move, and which brokers wait for each other."""
     was_stuck, run.health.stuck = bool(run.health.stuck), ()
     held = {one.topic_partition for one in choice.waiting}
-    if choice.starting or any(record.name not in held for record in run.moves.in_flight):
+    # A submission without an answer may copy, and free space at its end, also where it is not sent again now.
+    if choice.starting or any(not (record.is_waiting and record.name in held) for record in run.moves.in_flight):
         run.tell(STUCK, at_ms)
         return
     waiting = [candidate(run.moves.records[one.topic_partition]) for one in choice.waiting]
@@ -455,14 +456,12 @@ def take_in_poll(run: Run, at_ms: int, *, has_progress: bool = True) -> None:
 
 
 def time_left(run: Run, moving: Iterable[MoveRecord], at_ms: int) -> windows.TimeLeft | None:
-    """Time left for pacing; None without limits. Updates the outlook with what will not fit."""
+    """Time left for pacing, with these moves in flight; None without limits."""
     if not run.control.pace.hours.are_limited:
         return None
-    in_flight = [left_of(record) for record in moving]
-    _foresee(run, in_flight, at_ms)
     now = _open_now(run, at_ms)
     seconds = 0.0 if now is None else (now.ends_ms - _wall_ms(run, at_ms)) / 1000
-    return windows.TimeLeft.after(seconds, slowest_rate(run), in_flight)
+    return windows.TimeLeft.after(seconds, slowest_rate(run), map(left_of, moving))
 
 
 def postponed(run: Run, at_ms: int) -> Names:
@@ -490,20 +489,28 @@ def sleeps_until_window(run: Run, at_ms: int) -> bool:
 
 
 def closed_window(run: Run, at_ms: int) -> str | None:
-    """Text that no window is open, and when the next one opens; None inside a window."""
+    """Text that no window is open, and when the next one opens, or that this is unknown here; None inside a window."""
     hours, wall_ms = run.control.pace.hours, _wall_ms(run, at_ms)
     if not hours.are_limited:
         return None
+    if (unknown := windows.unknown_hours(hours)) is not None:
+        return unknown
     next_one = windows.open_interval(hours, wall_ms)
     if next_one is None or next_one.begins_ms <= wall_ms:
         return None
     return f"waits for its window, which opens {windows.local_time(hours, next_one.begins_ms)}"
 
 
-def _foresee(run: Run, in_flight: Sequence[PacedMove], at_ms: int) -> None:
-    """Update the outlook: waits, and what will not fit. If no waiting move ever fits, all of them are given up."""
-    hours, waiting = run.control.pace.hours, run.moves.index.queue.moves
+def foresee(run: Run, at_ms: int) -> None:
+    """Update the outlook: waits, and what will not fit. If no waiting move ever fits, all of them are given up.
+
+    Also those that the cluster refused for now: they are never due in time, so no count of attempts gives them up.
+    """
+    hours = run.control.pace.hours
+    if not hours.are_limited:
+        return
     run.moves.outlook = ()
+    waiting = tuple(_waiting(run))
     if not waiting:
         return
     if (waits := closed_window(run, at_ms)) is not None:
@@ -512,9 +519,10 @@ def _foresee(run: Run, in_flight: Sequence[PacedMove], at_ms: int) -> None:
     bytes_per_s = slowest_rate(run)
     if bytes_per_s is None:
         return
-    found = windows.forecast((*waiting, *in_flight), hours, wall_ms, bytes_per_s, run.control.pace.order)
+    under_way = tuple(map(left_of, run.moves.under_way))
+    found = windows.forecast((*waiting, *under_way), hours, wall_ms, bytes_per_s, run.control.pace.order)
     run.moves.outlook = (*run.moves.outlook, *windows.shortfalls(found, hours, bytes_per_s))
-    if not run.moves.in_flight and len(found.too_long) == len(waiting):
+    if not under_way and len(found.too_long) == len(waiting):
         for record in [run.moves.records[one.topic_partition] for one in waiting]:
             record.give_up(at_ms, "at the rate of the run, no time in which it may be in flight is long enough for it")
             run.moves.index.sort(record)

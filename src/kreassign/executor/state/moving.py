@@ -228,6 +228,7 @@ def _choose(run: Run, ready: Iterable[MoveRecord], at_ms: int) -> phases.Names:
 
     One that was sent without an answer may be in progress: it goes first, and no other takes its slot.
     """
+    admission.foresee(run, at_ms)
     again = [record for record in ready if record.status is MoveStatus.SENT]
     names = {record.name for record in again}
     moving = [record for record in run.moves.in_flight if record.name not in names]
