@@ -300,3 +300,19 @@ def test_a_leader_is_elected_beside_a_list_that_brokers_show_differently(tmp_pat
     assert rig.run(rig.prepared({0: (1, 0)}, throttle=None)).state == "done"
     (elected,) = (event for event in rig.seen if isinstance(event, LeadersElected))
     assert (elected.elected, elected.refused) == ((tp(0),), ())
+
+
+def test_one_list_that_brokers_show_differently_delays_no_other_election(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [0, 1, 2]])
+
+    def listen(event: Event, run: RunView) -> None:
+        if isinstance(event, MovesObserved) and not run.in_flight and run.records[tp(0)].submitted_ms is not None:
+            rig.show_differently(1)
+        if isinstance(event, LeadersElected):
+            rig.show_alike()
+
+    rig.listener = listen
+    assert rig.run(rig.prepared({0: (1, 0), 1: (1, 0, 2)}, throttle=None)).state == "done"
+    first, *_ = (event for event in rig.seen if isinstance(event, LeadersElected))
+    assert (first.elected, [one.topic_partition for one in first.refused]) == ((tp(0),), [tp(1)])
+    assert first.refused[0].message.startswith("brokers do not agree about t-1: broker 0 shows replicas of t-1 as")

@@ -32,7 +32,7 @@ from kreassign.executor.cluster.changes import (
 from kreassign.executor.cluster.measurements import TrafficMeter
 from kreassign.executor.cluster.observations import OTHER_TOPIC, TOPIC_DELETED, Expectations, FindingKind, verify
 from kreassign.executor.cluster.port import ClusterPort, ConfigPort, confirmed_writes
-from kreassign.executor.cluster.readings import live_of_two, ongoing_moves, partitions_of, settings_of_two, topics_with
+from kreassign.executor.cluster.readings import live_of_two, ongoing_moves, partitions_with, settings_of_two
 from kreassign.executor.guards import GuardName, Health, Unread
 from kreassign.executor.history.run_history import history, refuse_over
 from kreassign.executor.lease import NO_LEASE, Forgone, Held, Lease, LeaseStatus, Taken
@@ -555,19 +555,17 @@ class Runner:
 
         Other partitions of their topics may move meanwhile.
         """
-        topics = {name.topic for name in deed.partitions}
-        known, absent, unknown = topics_with(self._port, topics, deed.partitions)
-        present = partitions_of(known)
+        known, absent, unknown = partitions_with(self._port, deed.partitions)
         for name in deed.partitions:
-            target, seen = self.run.records[name].move.target, present.get(name)
-            if name.topic in absent:
+            target = self.run.records[name].move.target
+            if name in absent:
                 yield events.Refusal(name, TOPIC_DELETED)
-            elif name.topic in unknown:
-                yield events.Refusal(name, error_text(unknown[name.topic]))
-            elif is_another(deed.topic_ids.get(name.topic), known[name.topic].topic_id):
+            elif name in unknown:
+                yield events.Refusal(name, error_text(unknown[name]))
+            elif is_another(deed.topic_ids.get(name.topic), known[name].topic_id):
                 yield events.Refusal(name, OTHER_TOPIC)
-            elif seen is not None and seen.replicas != target:
-                moved = f"its replicas are {list(seen.replicas)} and not {list(target)}"
+            elif others := [one.replicas for one in known[name].partitions if one.replicas != target]:
+                moved = f"its replicas are {list(others[0])} and not {list(target)}"
                 yield events.Refusal(name, f"{moved}; {SOMEONE_ELSE} changed them, so its leader is left alone")
 
     def _verify(self, instruction: instructions.Verify) -> events.Event:

@@ -175,6 +175,26 @@ def topics_with(port: ClusterPort, names: Iterable[str], partitions: Collection[
     return _of_two(port, partial(_describe, port), sorted(set(names)), part, Topic.joined_with)
 
 
+def partitions_with(port: ClusterPort, names: Iterable[TopicPartition]) -> Reading[TopicPartition, Topic]:
+    """These partitions, each as the topic with that one alone, of which two brokers show the same list.
+
+    A list that they show differently leaves the others of its topic known. A topic without the partition has none.
+    Raises ClusterError.
+    """
+
+    def ask(some: Sequence[TopicPartition], broker: int) -> Batch[TopicPartition, Topic]:
+        topics = _describe(port, sorted({name.topic for name in some}), broker)
+        found = partitions_of(topics.ok)
+        alone = {
+            name: replace(topics.ok[name.topic], partitions=(found[name],) if name in found else ())
+            for name in some
+            if name.topic in topics.ok
+        }
+        return Batch(alone, {name: topics.failed[name.topic] for name in some if name.topic in topics.failed})
+
+    return _of_two(port, ask, list(dict.fromkeys(names)), _lists, Topic.joined_with)
+
+
 def every_topic_of_two(
     port: ClusterPort, besides: Iterable[str] = (), join: Callable[[Topic, Topic], Topic] = Topic.joined_with
 ) -> Reading[str, Topic]:
@@ -321,7 +341,7 @@ def _answer(batch: Batch[Key, Value], key: Key, part: Callable[[Value], Vote]) -
 
 
 def _name(key: object) -> str:
-    return str(key) if isinstance(key, ConfigResource) else f"topic {key}"
+    return f"topic {key}" if isinstance(key, str) else str(key)
 
 
 def _agreed(answers: Answers[Value], needed: int) -> _Answer[Value] | None:
