@@ -51,7 +51,8 @@ def _measure(cluster: KafkaCluster, client: AdminClient, data: Path, count: int)
         servers = {"bootstrap.servers": cluster.bootstrap_servers}
 
         def read(label: str) -> int:
-            return read_records(spark, data, label, _partitions(client), client=servers, taken_ms=AT_MS)
+            partitions, where = _partitions(client), client.describe_cluster().cluster_id
+            return read_records(spark, data, label, partitions, client=servers, taken_ms=AT_MS, cluster_id=where)
 
         assert _told("first reading", lambda: read("before")) == count * PARTITIONS
         _told("all partitions moved on", lambda: _move(client))

@@ -309,7 +309,7 @@ def read_records(
         from kreassign.pipeline import data_audit
         from kreassign.pipeline.spark_session import SMALL_ROWS, spark_session
 
-    taken_ms = SYSTEM_CLOCK.now_ms()
+    taken_ms, cluster_id = SYSTEM_CLOCK.now_ms(), client.describe_cluster().cluster_id
     names = _to_read(client, request.topics, warn)
     partitions = [data_audit.AuditedPartition(*facts) for facts in _partitions(client, names)]
     file = request.command_config
@@ -324,6 +324,7 @@ def read_records(
             partitions,
             client={**properties, "bootstrap.servers": request.bootstrap_server},
             taken_ms=taken_ms,
+            cluster_id=cluster_id,
         )
     return ReadCounts(found, len(partitions))
 

@@ -185,15 +185,15 @@ def _outdated_runs(data: Path | str, oldest_ms: int) -> set[str]:
 def _outdated_readings(data: Path | str, oldest_ms: int) -> set[str]:
     """Readings of which every topic was read again before. Until then one is still to be compared with the next.
 
-    Topics of one name with other ids are others, of another cluster or created again; without an id they may be it.
+    Topics of one name with other ids were created again; without an id they may be it. Each cluster has its own topics.
     """
-    columns = ["topic", "topic_id", "label"]
+    columns = ["cluster_id", "topic", "topic_id", "label"]
     rows = read_table(data, schemas.AUDITED_PARTITIONS, columns=[*columns, "taken_ms"])
     readings = rows.group_by(columns).aggregate([("taken_ms", "max")]).sort_by([("taken_ms_max", "descending")])
-    read_again: defaultdict[str, dict[str | None, int]] = defaultdict(dict)
+    read_again: defaultdict[tuple[str, str], dict[str | None, int]] = defaultdict(dict)
     kept = set()
     for each in readings.to_pylist():
-        later, topic_id = read_again[each["topic"]], each["topic_id"]
+        later, topic_id = read_again[each["cluster_id"], each["topic"]], each["topic_id"]
         is_same = later.keys() if topic_id is None else later.keys() & {topic_id, None}
         if min((later[one] for one in is_same), default=oldest_ms) >= oldest_ms:
             kept.add(each["label"])

@@ -191,7 +191,7 @@ def _verdict() -> Column:
 
 
 SOURCE = "kafka"
-_TOLD = 8  # columns of `audited_partitions` that come from the cluster; the others are counted
+_TOLD = 9  # columns of `audited_partitions` that come from the cluster; the others are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +251,7 @@ def record_digests(records: DataFrame, label: str) -> DataFrame:
 
 
 def audited_partitions(
-    digests: DataFrame, partitions: Iterable[AuditedPartition], label: str, taken_ms: int
+    digests: DataFrame, partitions: Iterable[AuditedPartition], label: str, taken_ms: int, cluster_id: str
 ) -> DataFrame:
     """Table `audited_partitions` of one reading: one row per partition, also for empty ones."""
     placed = sql.xxhash64("offset", "content").cast("decimal(38,0)")
@@ -263,6 +263,7 @@ def audited_partitions(
             (
                 label,
                 taken_ms,
+                cluster_id,
                 one.topic,
                 one.topic_id,
                 one.cleanup_policy,
@@ -292,6 +293,7 @@ def read_records(
     *,
     client: Mapping[str, str],
     taken_ms: int,
+    cluster_id: str,
 ) -> int:
     """Make the part of `record_digests` and `audited_partitions` with this label; how many records were read.
 
@@ -301,7 +303,8 @@ def read_records(
     found = record_digests(kafka_records(spark, partitions, client), label)
     write_table(found, data_dir, RECORD_DIGESTS, parts=[label], sealed_by=AUDITED_PARTITIONS)
     digests = read_table(spark, data_dir, RECORD_DIGESTS).where(sql.col("label") == label)
-    write_table(audited_partitions(digests, partitions, label, taken_ms), data_dir, AUDITED_PARTITIONS, parts=[label])
+    audited = audited_partitions(digests, partitions, label, taken_ms, cluster_id)
+    write_table(audited, data_dir, AUDITED_PARTITIONS, parts=[label])
     return digests.count()
 
 

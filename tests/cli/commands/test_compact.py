@@ -62,9 +62,12 @@ def test_files_of_a_date_become_one_and_old_dates_go_only_when_asked(tmp_path: P
     assert compacted(tmp_path, "--keep-days", "30") == []
 
 
-def write_reading(data: Path, label: str, taken_ms: int, topics: str, topic_id: str | None = None) -> None:
+def write_reading(
+    data: Path, label: str, taken_ms: int, topics: str, topic_id: str | None = None, cluster_id: str = "c"
+) -> None:
     write_rows(data, RECORD_DIGESTS, [row(RECORD_DIGESTS, label=label)], file_stem=label)
-    rows = [row(AUDITED_PARTITIONS, label=label, taken_ms=taken_ms, topic=topic, topic_id=topic_id) for topic in topics]
+    known = {"label": label, "taken_ms": taken_ms, "cluster_id": cluster_id, "topic_id": topic_id}
+    rows = [row(AUDITED_PARTITIONS, topic=topic, **known) for topic in topics]
     write_rows(data, AUDITED_PARTITIONS, rows, file_stem=label)
 
 
@@ -103,13 +106,22 @@ def test_a_reading_stays_until_its_topics_were_read_again_so_long_ago(tmp_path: 
     (("here", "there", "here"), {"before"}),
     (("here", "there", None), {"before", "again"}),
 ])  # fmt: skip
-def test_topics_of_other_clusters_count_as_others(tmp_path: Path, topic_ids: tuple[str, ...], gone: set[str]) -> None:
+def test_topics_created_again_count_as_others(tmp_path: Path, topic_ids: tuple[str, ...], gone: set[str]) -> None:
     labels, now_ms = ("before", "again", "last"), time.time_ns() // 1_000_000
     readings = tuple(zip(labels, topic_ids, strict=False))
     for number, (label, topic_id) in enumerate(readings):
         write_reading(tmp_path, label, now_ms - (99 - number) * DAY_MS, "a", topic_id)
     compacted(tmp_path, "--keep-days", "30")
     assert {label for label, _ in readings} - {each["label"] for each in read_rows(tmp_path, RECORD_DIGESTS)} == gone
+
+
+@pytest.mark.parametrize(("cluster_id", "gone"), [("here", {"before"}), ("there", set())])
+def test_topics_without_ids_are_distinguished_by_cluster(tmp_path: Path, cluster_id: str, gone: set[str]) -> None:
+    now_ms = time.time_ns() // 1_000_000
+    write_reading(tmp_path, "before", now_ms - 99 * DAY_MS, "a", cluster_id="here")
+    write_reading(tmp_path, "again", now_ms - 50 * DAY_MS, "a", cluster_id=cluster_id)
+    compacted(tmp_path, "--keep-days", "30")
+    assert {"before", "again"} - {each["label"] for each in read_rows(tmp_path, RECORD_DIGESTS)} == gone
 
 
 def test_a_reading_that_is_made_again_meanwhile_stays(tmp_path: Path) -> None:

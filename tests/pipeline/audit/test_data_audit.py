@@ -75,6 +75,7 @@ def partition(label: str, topic: str, policy: str, records: Sequence[Record], to
     return {
         "label": label,
         "taken_ms": 1,
+        "cluster_id": "c",
         "topic": topic,
         "topic_id": topic_id,
         "cleanup_policy": policy,
@@ -140,8 +141,9 @@ def test_a_reading_made_again_that_breaks_off_is_no_reading(spark: SparkSession,
     for label in ("before", "other"):
         write_rows(tmp_path, AUDITED_PARTITIONS, [partition(label, "t", "delete", log("a"))], file_stem=label)
     unnamed: Any = None
+    asked = [AuditedPartition("t", 0, 0, 0, unnamed)]
     with pytest.raises(PySparkValueError, match="cleanup_policy"):
-        read_records(spark, tmp_path, "before", [AuditedPartition("t", 0, 0, 0, unnamed)], client={}, taken_ms=1)
+        read_records(spark, tmp_path, "before", asked, client={}, taken_ms=1, cluster_id="c")
     assert {each["label"] for each in read_rows(tmp_path, AUDITED_PARTITIONS)} == {"other"}
 
 
