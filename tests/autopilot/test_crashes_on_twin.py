@@ -56,7 +56,7 @@ def test_a_second_crash_during_a_repair_keeps_no_repair_back(tmp_path: Path) -> 
         assert not {3, 5} & ours.holders()
         assert read_history(journal).throttle_residue
         twin.start(5)
-        explain = partial(explained_settings, tmp_path, twin.cluster_id, left_by=crashed)
+        explain = partial(explained_settings, (tmp_path,), twin.cluster_id, left_by=crashed)
         now = observe(ours.rig.client, ours.rig.transport.now_ms(), explain=explain)
         assert (others_now(now), bool(ours.rig.throttles)) == (None, True)
         ours.watch(autopilot, 2 * LOOKS_S, LOOKS_S)

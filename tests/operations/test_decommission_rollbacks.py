@@ -227,7 +227,25 @@ def test_a_demanded_rollback_is_told_until_a_move_of_it_was_submitted(undrained:
     Journal.create(rig.state_dir, replace(started, run_id="run-2")).close()
     assert demanded(undrained) == ("run-1",)
     kill_while_moving(rig, replace(started, run_id="run-3"))
-    assert demanded_rollbacks(rig.client, rig.state_dir, rig.twin.cluster_id, (3,)) == ()
+    assert demanded_rollbacks(rig.client, (rig.state_dir,), rig.twin.cluster_id, (3,)) == ()
+
+
+@pytest.mark.parametrize("is_rollback", [True, False], ids=["rollback", "same lists"])
+def test_a_demanded_rollback_is_not_told_after_runs_of_other_directories(
+    undrained: Operators, is_rollback: bool
+) -> None:
+    rig, drained = undrained.rig, dict(undrained.rig.replicas)
+    home, beside = rig.state_dir, rig.state_dir / "beside"
+    rig.state_dir = beside
+    if is_rollback:
+        close(undrained, None)
+        kill_while_moving(rig, replace(rig.prepared({0: tuple(LISTS[0])}), run_id="run-2", undoes="run-1"))
+    else:
+        move_lists_back(undrained)
+        moved = {number: replicas for number, replicas in drained.items() if replicas != tuple(LISTS[number])}
+        assert rig.run(replace(rig.prepared(moved), run_id="run-2")).state == "done"
+    assert demanded_rollbacks(rig.client, (home,), rig.twin.cluster_id, (3,)) == ("run-1",)
+    assert demanded_rollbacks(rig.client, (home, beside), rig.twin.cluster_id, (3,)) == ()
 
 
 def test_a_demanded_rollback_is_told_of_lists_that_cannot_be_read(undrained: Operators) -> None:
@@ -235,7 +253,7 @@ def test_a_demanded_rollback_is_told_of_lists_that_cannot_be_read(undrained: Ope
     odd = OddPort(undrained.rig.client)
     odd.answer_always("describe_topics", refused(TOPIC_AUTHORIZATION_FAILED))
     folder, cluster_id = undrained.rig.state_dir, undrained.rig.twin.cluster_id
-    assert demanded_rollbacks(cast(AdminClient, odd), folder, cluster_id, (3,)) == ("run-1",)
+    assert demanded_rollbacks(cast(AdminClient, odd), (folder,), cluster_id, (3,)) == ("run-1",)
     assert demanded(undrained) == ()
 
 

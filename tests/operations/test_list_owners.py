@@ -180,6 +180,18 @@ def damage(path: Path) -> None:
 
 
 @pytest.mark.parametrize("lose", [Path.unlink, damage])
+def test_a_list_given_back_twice_is_of_the_run_without_a_journal(rig: TwinRig, lose: Callable[[Path], None]) -> None:
+    run(rig, A, 3, 1, 2)
+    run(rig, B, 4, 1, 2)
+    run(rig, C, 3, 1, 2)
+    back = undo(rig, undo(rig, C))
+    assert rig.replicas[0] == (3, 1, 2)
+    assert left_alone(rig, A) == since(C)
+    lose(rig.path(C))
+    assert left_alone(rig, A) == since(back)
+
+
+@pytest.mark.parametrize("lose", [Path.unlink, damage])
 def test_a_list_given_back_by_a_run_without_a_journal_is_left(rig: TwinRig, lose: Callable[[Path], None]) -> None:
     run(rig, A, 3, 1, 2)
     run(rig, B, 4, 1, 2)

@@ -300,16 +300,27 @@ def test_what_a_run_could_not_restore_is_restored_by_the_next(
     assert f"which run {first.run_id} set and could not restore; it is restored at the end of this run" in warning
 
 
-def test_a_rate_set_again_once_a_later_run_restored_it_is_somebodys(rig: TwinRig) -> None:
-    """By hand, and the very value of the first run."""
+@from_both_hosts
+def test_a_rate_set_again_once_a_later_run_restored_it_is_somebodys(rig: TwinRig, host: str) -> None:
+    """By hand, and the very value of the first run; the later one may be in another state directory."""
     forgotten_broker(rig)
     before = rig.throttles
-    assert second_run(rig)[0].state == "done"
+    assert run_of_both(rig, host, SECOND).state == "done"
+    assert rig.throttles == {}
     change(rig, ConfigResource.broker(2), FOLLOWER_THROTTLED_RATE, str(RATE // 8))
     assert rig.throttles == before
     with pytest.raises(InputError, match="--adopt remove"):
-        run(rig, HERE, PartitionAssignment(tp(1), (1, 0)))
+        run_of_both(rig, HERE, PartitionAssignment(tp(1), (1, 0)))
     assert rig.throttles == before
+
+
+def run_of_both(rig: TwinRig, host: str, move: PartitionAssignment) -> RunHistory:
+    """A run in the directory of this host, which knows those of both."""
+    both = rig.state_dir / HERE, rig.state_dir / ELSEWHERE
+    context = replace(context_of(rig, host), beside=both, warn=lambda _: None)
+    request = RunRequest(PlanFile(Plan((move,))), ThrottleRates(RATE), measure_for_s=0)
+    started = prepare_run(rig.client, request, context, rig.transport)
+    return start_run(rig.client, started, context, clock=rig.transport)
 
 
 def test_another_value_of_a_setting_that_was_not_restored_is_somebodys(rig: TwinRig) -> None:

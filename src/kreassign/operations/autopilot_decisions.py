@@ -108,7 +108,7 @@ class Decisions:
 
     def observe(self, run: RunView | None = None) -> Observation:
         """Look at the cluster, and at who looks after it."""
-        explain = partial(explained_settings, self.context.state_dir, self.cluster_id, left_by=self.runs)
+        explain = partial(explained_settings, (self.context.state_dir,), self.cluster_id, left_by=self.runs)
         now = observe(self.client, self.clock.now_ms(), run, explain)
         self.lease.confirm()
         now = replace(now, watcher=self.lease.watcher, write_times=write_times(self.policy, self.clock))

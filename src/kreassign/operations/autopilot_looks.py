@@ -215,7 +215,7 @@ def why(
 ) -> Iterator[Reasons]:
     """Each open finding with all gates, by a look of now; changes and writes nothing."""
     ours = [one.run_id for one in memory.acts]
-    explain = partial(explained_settings, state_dir, memory.cluster_id, left_by=ours)
+    explain = partial(explained_settings, (state_dir,), memory.cluster_id, left_by=ours)
     unread: Act | None = None
     try:
         run = run_of(memory, state_dir)

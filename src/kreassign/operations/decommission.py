@@ -219,7 +219,7 @@ def preview_decommission(
     if not resumed:
         _refuse_to_wait_for_runs_here(step, found, context, cluster_id)
     ahead = _drain_ahead(wanted, found)
-    demanded = demanded_rollbacks(client, context.state_dir, cluster_id, request.brokers)
+    demanded = demanded_rollbacks(client, context.state_dirs, cluster_id, request.brokers)
     rolled_back = tuple(run_id for run_id, wants_rollback in resumed.items() if wants_rollback)
     is_last = isinstance(step, Blocked | Finished | Unregister) or any(one.is_live for one in found.brokers)
     unregistered = request.brokers if request.unregisters and not is_last else ()
@@ -329,7 +329,7 @@ class Decommissioning:
         """Take steps until this process can do no more."""
         self._check()
         cluster_id, state_dir = self._client.describe_cluster().cluster_id, self._context.state_dir
-        for run_id in demanded_rollbacks(self._client, state_dir, cluster_id, self._request.brokers):
+        for run_id in demanded_rollbacks(self._client, self._context.state_dirs, cluster_id, self._request.brokers):
             self._context.warn(demand_sentence(run_id))
         for run_id, wants_rollback in interrupted_drains(state_dir, cluster_id, self._request.brokers).items():
             if not self._is_agreed:

@@ -67,8 +67,7 @@ def diagnose_cluster(
         cluster_id = client.describe_cluster().cluster_id
     # In doubt, nothing is said of who set what is left.
     unneeded = readings.unneeded_throttles if readings.doubt is None else ()
-    left = tuple(one for folder in state_dirs for one in explained_settings(folder, cluster_id, unneeded))
-    readings = replace(readings, explained=left)
+    readings = replace(readings, explained=explained_settings(state_dirs, cluster_id, unneeded))
     return Diagnosis(diagnose(readings), readings.lease, notes(readings), readings.distribution)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from kreassign.errors import InputError, JournalUnreadable, MalformedPlan
 from kreassign.executor.brokers import listed_brokers
 from kreassign.executor.decommission import Decommission, Drain
 from kreassign.executor.events import PlannedMove
-from kreassign.executor.history.run_history import left_behind, read_history, read_or_name
+from kreassign.executor.history.run_history import journals_of_runs, left_behind, read_history, read_or_name
 from kreassign.executor.journal import cluster_journals, first_event, journal_path
 from kreassign.model.run import RunHistory
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotLogDir
@@ -125,12 +125,14 @@ def interrupted_drains(state_dir: Path, cluster_id: str, brokers: Collection[int
 
 
 def demanded_rollbacks(
-    client: AdminClient, state_dir: Path, cluster_id: str, brokers: Collection[int]
+    client: AdminClient, state_dirs: Sequence[Path], cluster_id: str, brokers: Collection[int]
 ) -> tuple[str, ...]:
     """Drains of these brokers that have ended, of which a guard demanded the rollback, and that are still in place.
 
-    No run here has begun to roll them back: their processes ended before that. What cannot be read says nothing.
+    The first of the directories has their journals. No run in any of these has begun to roll them back: their processes
+    ended before that. What cannot be read says nothing.
     """
+    state_dir = state_dirs[0]
     paths = [journal_path(state_dir, cluster_id, run_id) for run_id in drains_of(state_dir, cluster_id, brokers)]
     demanded = (
         (path, run)
@@ -141,13 +143,13 @@ def demanded_rollbacks(
     return tuple(
         run.run_id
         for path, run in demanded
-        if not _is_rollback_begun(state_dir, run) and is_in_place(client, path, run)
+        if not _is_rollback_begun(state_dirs, run) and is_in_place(client, path, run, state_dirs)
     )
 
 
-def _is_rollback_begun(state_dir: Path, undone: RunHistory) -> bool:
+def _is_rollback_begun(state_dirs: Iterable[Path], undone: RunHistory) -> bool:
     """True if a run that undoes this one has submitted or ended a move."""
-    for path in cluster_journals(state_dir, undone.cluster_id):
+    for path in journals_of_runs(state_dirs, undone.cluster_id):
         with suppress(JournalUnreadable):
             moves = read_history(path).moves if first_event(path).undoes == undone.run_id else ()
             if any(move.submitted_ms is not None or move.ended_ms is not None for move in moves):

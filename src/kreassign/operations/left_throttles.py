@@ -78,7 +78,7 @@ def find_left_throttles(client: AdminClient, state_dir: Path, *, is_sole: bool =
     known = [one for one in throttles if one.key.name != LOG_DIR_RATE or one.key.broker not in unsure]
     replaced = {
         one.present: f"run {one.run_id} set it in place of {one.before!r}, which the next run restores"
-        for one in explained_settings(state_dir, whole.cluster_id, known)
+        for one in explained_settings((state_dir,), whole.cluster_id, known)
         if one.before is not None
     }
     needs = {one: uses.use_of(one.key) or replaced.get(one) for one in known}

@@ -4,12 +4,13 @@
     the one that the move found                   not of this run
     its target, a step, or what cancelling left   as this run left it
     one on the way, while it is in flight         moved by this run
-    what a run found that this rollback undoes    of whoever had it before the undone run
+    what a run found that this rollback undoes    of whoever had it before the undone run: where that is a
+                                                  rollback, too, of the run that it undid
     (its journal cannot be read)                  perhaps as this run left it
 
 By the fourth row two runs can be undone in reverse order: after the rollback of the later run its lists are those of
 the earlier run again. A list that no row explains was made by others, or by the run to undo itself. Unknown never
-permits: a list stays that a run without a readable journal may have made.
+permits: a list stays that a run may have made whose journal is unreadable, or gone.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from kreassign.errors import JournalUnreadable
 from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.cluster.readings import partitions_of, topics_with
 from kreassign.executor.events import Refusal
-from kreassign.executor.history.run_history import UnreadableJournal
-from kreassign.executor.journal import cluster_journals, first_event, last_event
+from kreassign.executor.history.run_history import UnreadableJournal, journals_of_runs, last_ms
+from kreassign.executor.journal import first_event
 from kreassign.model import TopicPartition
 from kreassign.model.plan import partition_order
 from kreassign.model.run import MoveHistory, MoveStatus, RunHistory
@@ -45,27 +46,14 @@ def later_runs(
 ) -> Iterator[Later]:
     """Runs of the same cluster that did anything since this one began, and move these partitions; the latest first.
 
-    Also a run that began earlier and was resumed since. A journal that is in several directories counts once.
+    Also a run that began earlier and was resumed since.
     """
-    found: dict[str, tuple[float, Path]] = {}
-    for folder in dict.fromkeys((path.parent.parent, *state_dirs)):
-        for one in cluster_journals(folder, undone.cluster_id):
-            at_ms = _last_ms(one)
-            if one.stem != path.stem and at_ms >= undone.started_ms:
-                found[one.stem] = max(found.get(one.stem, (at_ms, one)), (at_ms, one))
-    for _, one in sorted(found.values(), reverse=True):
+    paths = journals_of_runs((path.parent.parent, *state_dirs), undone.cluster_id)
+    others = [(last_ms(one), one) for one in paths if one.stem != path.stem]
+    for _, one in sorted((found for found in others if found[0] >= undone.started_ms), reverse=True):
         moved = _partitions_of_run(one)
         if moved is None or not moved.isdisjoint(names):
             yield status_or_problem(one)
-
-
-def _last_ms(path: Path) -> float:
-    """Time of the last event of a run; if that cannot be read, later than any."""
-    try:
-        last = last_event(path)
-    except JournalUnreadable:
-        last = None
-    return float("inf") if last is None else last.at_ms
 
 
 def _partitions_of_run(path: Path) -> frozenset[TopicPartition] | None:
@@ -76,25 +64,29 @@ def _partitions_of_run(path: Path) -> frozenset[TopicPartition] | None:
         return None
 
 
-def changed_by(lists: Mapping[TopicPartition, OpenList], later: Iterable[Later]) -> dict[TopicPartition, str]:
+def changed_by(
+    lists: Mapping[TopicPartition, OpenList], later: Iterable[Later], undone: str | None
+) -> dict[TopicPartition, str]:
     """Words on the latest run that made each of these lists what it is; none for those that no such run made.
 
-    Runs are read until every list is explained.
+    Runs later than the `undone` one are read until every list is explained.
     """
     found: dict[TopicPartition, str] = {}
-    open_lists, passed = dict(lists), set[str]()
+    open_lists, passed, skipped = dict(lists), {undone}, set[tuple[TopicPartition, str]]()
     awaited: dict[TopicPartition, tuple[str, str]] = {}
     for run in later if open_lists else ():
         for name, words, undoes in _claims(run, open_lists):
-            if name in awaited:
-                # Whose list its rollback gave back, an unreadable journal does not show.
-                if awaited[name][0] == run.run_id and not isinstance(run, UnreadableJournal):
-                    del awaited[name]
-            elif undoes is None and words:
+            # Whose list its rollback gave back, an unreadable journal does not show.
+            if name in awaited and (awaited[name][0] != run.run_id or isinstance(run, UnreadableJournal)):
+                skipped.add((name, run.run_id))
+                continue
+            told = words or awaited.get(name, ("", ""))[1]
+            awaited.pop(name, None)
+            if undoes is None and words:
                 found[name] = words
                 del open_lists[name]
-            elif undoes is not None and undoes not in passed:
-                awaited[name] = undoes, words
+            elif undoes is not None and told and (undoes not in passed or (name, undoes) in skipped):
+                awaited[name] = undoes, told
         passed.add(run.run_id)
         if not open_lists:
             break
@@ -103,7 +95,10 @@ def changed_by(lists: Mapping[TopicPartition, OpenList], later: Iterable[Later])
 
 
 def _claims(run: Later, open_lists: Mapping[TopicPartition, OpenList]) -> list[tuple[TopicPartition, str, str | None]]:
-    """Open lists of partitions that a run moves: words if it made them, and the run whose move it has undone so."""
+    """Open lists of partitions that a run moves: words if it made them, and a run that it undid.
+
+    What a rollback made, it gave back: whoever had it before the undone run. What it found, the undone run had left.
+    """
     if isinstance(run, UnreadableJournal):
         moved = _partitions_of_run(run.path)
         way = f"whose journal cannot be read: {run}. {run.remedy}"
@@ -114,7 +109,8 @@ def _claims(run: Later, open_lists: Mapping[TopicPartition, OpenList]) -> list[t
         one = open_lists.get(move.topic_partition)
         if one is not None and (move.ended_ms is None or move.ended_ms > one.since_ms):
             words = _words(run.run_id, move, one.replicas)
-            claims.append((move.topic_partition, words, run.undoes if words and one.replicas == move.target else None))
+            is_known = one.replicas == (move.target if words else move.undone_to)
+            claims.append((move.topic_partition, words, run.undoes if is_known else None))
     return claims
 
 
@@ -143,7 +139,7 @@ def made_since(client: ClusterPort, path: Path, state_dirs: Iterable[Path]) -> t
         for name, seen in now.items()
         if seen.replicas != waiting[name].target
     }
-    found = changed_by(lists, later)
+    found = changed_by(lists, later, run.undoes)
     words = {name: f"its replicas are {list(now[name].replicas)}, {why}" for name, why in found.items()}
     return tuple(Refusal(name, words[name]) for name in sorted(words, key=partition_order))
 

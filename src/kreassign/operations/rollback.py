@@ -329,7 +329,7 @@ def plan_rollback(
     present = replace(
         present,
         hindrances=dict(hindrances(back.plan, view)),
-        changed_by=changed_by(_open_lists(done, partitions_now), later),
+        changed_by=changed_by(_open_lists(done, partitions_now), later, done.run_id),
     )
     return rollback_plan(done.moves, partitions_now, locations, present)
 
@@ -345,17 +345,17 @@ def _open_lists(done: RunHistory, now: Mapping[TopicPartition, Partition]) -> di
     }
 
 
-def is_in_place(client: AdminClient, path: Path, run: RunHistory) -> bool:
-    """True if a list is as this run left it, and no later one made it so; also while that cannot be read."""
+def is_in_place(client: AdminClient, path: Path, run: RunHistory, state_dirs: Iterable[Path]) -> bool:
+    """True if a list is as this run left it, and no later one here made it so; also while that cannot be read."""
     names = {move.topic_partition for move in run.moves}
     try:
         topics = topics_with(client, {name.topic for name in names}, names)
     except ClusterError:
         return True
-    now, later = partitions_of(topics.known), tuple(later_runs(path, run, (), names))
+    now, later = partitions_of(topics.known), tuple(later_runs(path, run, state_dirs, names))
     if topics.unknown or any(isinstance(one, UnreadableJournal) for one in later):
         return True
-    changed = changed_by(_open_lists(run, now), later)
+    changed = changed_by(_open_lists(run, now), later, run.run_id)
     present = Present(topic_ids=topic_ids_of(topics.known), changed_by=changed)
     return len(rollback_plan(run.moves, now, present=present).plan) > 0
 

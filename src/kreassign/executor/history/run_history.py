@@ -283,7 +283,7 @@ class ExplainedSetting:
 
 
 def explained_settings(
-    state_dir: Path, cluster_id: str, settings: Collection[ConfigValue], left_by: Collection[str] = ()
+    state_dirs: Iterable[Path], cluster_id: str, settings: Collection[ConfigValue], left_by: Collection[str] = ()
 ) -> tuple[ExplainedSetting, ...]:
     """Find those of these throttles that a journal here shows as written by a run, and none as restored since.
 
@@ -292,7 +292,7 @@ def explained_settings(
     that comes back has the rate that it had.
     """
     found: dict[ConfigKey, ExplainedSetting] = {}
-    for path in cluster_journals(state_dir, cluster_id) if settings else ():
+    for path in journals_of_runs(state_dirs, cluster_id) if settings else ():
         with suppress(JournalDamaged):
             run = read_view(path)
             found = {key: one for key, one in found.items() if key not in run.restored_rates}
@@ -304,6 +304,26 @@ def explained_settings(
                 if override is not None and override.wrote(present.value):
                     found[present.key] = ExplainedSetting(present, override.before, run.run_id)
     return tuple(found.values())
+
+
+def journals_of_runs(state_dirs: Iterable[Path], cluster_id: str) -> tuple[Path, ...]:
+    """Journals of a cluster in all of these directories, oldest run first: of copies the one with the latest event."""
+    found: dict[str, Path] = {}
+    for folder in dict.fromkeys(state_dirs):
+        for path in cluster_journals(folder, cluster_id):
+            known = found.setdefault(path.stem, path)
+            if known is not path and last_ms(path) > last_ms(known):
+                found[path.stem] = path
+    return tuple(path for _, path in sorted(found.items()))
+
+
+def last_ms(path: Path) -> float:
+    """Time of the last event of a run; if that cannot be read, later than any."""
+    try:
+        last = last_event(path)
+    except JournalUnreadable:
+        last = None
+    return float("inf") if last is None else last.at_ms
 
 
 def _is_settled(path: Path) -> bool:
