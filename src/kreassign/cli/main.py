@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 import re
+import sys
 import tomllib
 from collections.abc import Iterable, Iterator
 from importlib.resources import files
@@ -17,7 +18,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from kreassign.cli.mistakes import advised, refuse_mistyped_variables
+from kreassign.cli.mistakes import advised, mistake_of_completion, refuse_mistyped_variables
 from kreassign.cli.profiles import (
     IN_FORCE,
     OUR_ENVIRONMENT,
@@ -258,6 +259,9 @@ class LazyGroup(click.Group):
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run the command. Its output and click's messages are printable."""
         with printable_output():
+            if wrong := mistake_of_completion():
+                click.echo(f"error: {wrong}", err=True)
+                sys.exit(InputError.exit_code)
             return super().main(*args, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -21,7 +21,7 @@ from kreassign.cli.profiles import (
     names_in,
 )
 from kreassign.errors import InputError
-from kreassign.model.text import likely, signed_number, some_of
+from kreassign.model.text import likely, shortened, signed_number, some_of
 
 _UNKNOWN = (click.NoSuchOption, click.exceptions.NoSuchCommand)
 _MEANT = {"help": ["--help"], "version": ["--version"]}
@@ -73,6 +73,29 @@ def advised(error: click.UsageError) -> click.UsageError:
     if not (advice or is_unknown or _ESCAPED in said):
         return error
     return click.UsageError(f"{said.rstrip('.').replace(_ESCAPED, _ESCAPED[0])}{advice}", context)
+
+
+COMPLETION = "_KREASSIGN_COMPLETE"
+"""Variable by which a shell asks for completions; click reads it before anything else."""
+_OF_COMPLETION = re.compile(r"(bash|zsh|fish)_(source|complete)")
+_WORDS_OF_SHELL, _PLACE_IN_SHELL = "COMP_WORDS", "COMP_CWORD"
+
+
+def mistake_of_completion() -> str:
+    """The error if the environment asks for completions as no script of a shell does; "" if not."""
+    asked = os.environ.get(COMPLETION, "")
+    ask = _OF_COMPLETION.fullmatch(asked)
+    if not asked or (ask and ask[2] == "source"):
+        return ""
+    if ask is None:
+        wrong = f"{COMPLETION} is {shortened(asked)!r}, which no script for completion sets"
+    elif lacking := [name for name in (_WORDS_OF_SHELL, _PLACE_IN_SHELL) if name not in os.environ]:
+        wrong = f"{COMPLETION} is set without {' and '.join(lacking)}, which the script for completion sets, too"
+    elif ask[1] != "fish" and signed_number(os.environ[_PLACE_IN_SHELL]) is None:
+        wrong = f"{_PLACE_IN_SHELL} is {shortened(os.environ[_PLACE_IN_SHELL])!r}, and not the number of a word"
+    else:
+        return ""
+    return f"{wrong}. Unset {COMPLETION} to give a command; `kreassign completion --help` says how a shell completes"
 
 
 def refuse_mistyped_variables(context: click.Context, command: click.Command) -> None:

@@ -13,8 +13,9 @@ import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
-from kreassign.cli.commands.completion import PROGRAM, VARIABLE
+from kreassign.cli.commands.completion import PROGRAM
 from kreassign.cli.main import kreassign
+from kreassign.cli.mistakes import COMPLETION
 from tests.cli.test_run_views import written
 from tests.executor.run_events import WHOLE
 
@@ -24,7 +25,7 @@ PROGRAM_HERE = (sys.executable, "-c", "from kreassign.cli.main import main; main
 
 def completed(*words: str) -> list[str]:
     """Completions that a shell is offered for the last of these words."""
-    answers = ShellComplete(kreassign, {}, PROGRAM, VARIABLE).get_completions(list(words[:-1]), words[-1])
+    answers = ShellComplete(kreassign, {}, PROGRAM, COMPLETION).get_completions(list(words[:-1]), words[-1])
     return [answer.value for answer in answers]
 
 
@@ -32,7 +33,7 @@ def completed(*words: str) -> list[str]:
 def test_the_script_of_each_shell_asks_kreassign(shell: str) -> None:
     script = CliRunner().invoke(kreassign, ["completion", shell])
     assert script.exit_code == 0, script.output
-    assert f"{VARIABLE}={shell}_complete" in script.stdout
+    assert f"{COMPLETION}={shell}_complete" in script.stdout
     if (program := shutil.which(shell)) is None:
         assert shell != "bash"
         return  # where it is, it reads the script without executing it
@@ -50,11 +51,39 @@ def test_the_script_of_each_shell_asks_kreassign(shell: str) -> None:
 )
 def test_the_program_answers_what_the_script_of_a_shell_asks(shell: str, asked: dict[str, str], answer: str) -> None:
     done = subprocess.run(
-        PROGRAM_HERE, env={**os.environ, VARIABLE: f"{shell}_complete", **asked},
+        PROGRAM_HERE, env={**os.environ, COMPLETION: f"{shell}_complete", **asked},
         capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     assert answer in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        *(
+            (
+                {COMPLETION: f"{shell}_complete"},
+                f"{COMPLETION} is set without COMP_WORDS and COMP_CWORD, which the script for completion sets, too",
+            )
+            for shell in ("bash", "zsh", "fish")
+        ),
+        (
+            {COMPLETION: "fish_complete", "COMP_WORDS": "kreassign"},
+            f"{COMPLETION} is set without COMP_CWORD, which the script for completion sets, too",
+        ),
+        (
+            {COMPLETION: "zsh_complete", "COMP_WORDS": "kreassign", "COMP_CWORD": "last"},
+            "COMP_CWORD is 'last', and not the number of a word",
+        ),
+        ({COMPLETION: "tcsh_complete"}, f"{COMPLETION} is 'tcsh_complete', which no script for completion sets"),
+        ({COMPLETION: "bash"}, f"{COMPLETION} is 'bash', which no script for completion sets"),
+    ],
+)
+def test_a_half_set_environment_of_completion_is_named(asked: dict[str, str], said: str) -> None:
+    done = CliRunner().invoke(kreassign, ["status"], env=asked)
+    rest = f"Unset {COMPLETION} to give a command; `kreassign completion --help` says how a shell completes"
+    assert (done.exit_code, done.stdout, done.stderr) == (2, "", f"error: {said}. {rest}\n")
 
 
 # What each shell runs to complete `kreassign dec` with our script, without a terminal.

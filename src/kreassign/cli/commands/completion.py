@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+from kreassign.cli.mistakes import COMPLETION
 from kreassign.cli.output import examples, print_verbatim
 
 PROGRAM = "kreassign"
-VARIABLE = "_KREASSIGN_COMPLETE"
 
 
 @examples(
@@ -27,4 +27,4 @@ def completion(context: click.Context, /, shell: str) -> None:
     """
     kind = get_completion_class(shell)
     assert kind is not None, f"click knows no {shell}"
-    print_verbatim(kind(context.find_root().command, {}, PROGRAM, VARIABLE).source())
+    print_verbatim(kind(context.find_root().command, {}, PROGRAM, COMPLETION).source())
