@@ -8,6 +8,7 @@ import pty
 import re
 import subprocess
 import termios
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,13 +17,14 @@ import pytest
 from click.testing import CliRunner
 
 from kreassign.cli.commands.decommission import is_begun, print_preview
+from kreassign.cli.main import kreassign
 from kreassign.executor.brokers import Blocked
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.approvals import ApprovalRequest, format_request
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.operations.connect import connect
 from kreassign.operations.decommission import DecommissionPreview
-from kreassign.operations.plan_files import write_plan
+from kreassign.operations.plan_files import revoke, write_plan
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.server import serving
@@ -52,8 +54,8 @@ def typed(terminal: Terminal, answer: str, *command: str) -> tuple[int, str]:
     return at_terminal([*command, "--bootstrap-server", terminal.bootstrap, "--state-dir", str(terminal.state)], answer)
 
 
-def at_terminal(words: list[str], answer: str = "") -> tuple[int, str]:
-    """Run a whole command line at a terminal."""
+def at_terminal(words: list[str], answer: str = "", meanwhile: Callable[[], object] | None = None) -> tuple[int, str]:
+    """Run a whole command line at a terminal; `meanwhile` is done while its question is open."""
     ours, theirs = pty.openpty()
     environment = os.environ | {"TERM": "dumb", "COLUMNS": "80"}
     attributes = termios.tcgetattr(theirs)
@@ -61,8 +63,12 @@ def at_terminal(words: list[str], answer: str = "") -> tuple[int, str]:
     termios.tcsetattr(theirs, termios.TCSANOW, attributes)
     with subprocess.Popen([*PROGRAM, *words], stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
         os.close(theirs)
-        os.write(ours, answer.encode())
         shown = b""
+        if meanwhile is not None:
+            while b"begin?" not in shown and (part := read(ours)):
+                shown += part
+            meanwhile()
+        os.write(ours, answer.encode())
         while part := read(ours):
             shown += part
         code = process.wait(PATIENCE_S)
@@ -85,6 +91,15 @@ def test_at_a_terminal_the_run_is_shown_and_begins_only_if_somebody_agrees(termi
     assert not terminal.runs
     code, shown = answered(terminal, "y\n", "--throttle", "50MB/s")
     assert (code, terminal.runs[0]["state"]) == (0, "done"), shown
+
+
+def test_an_approval_taken_back_at_the_question_permits_no_run(terminal: Terminal) -> None:
+    assert CliRunner().invoke(kreassign, ["approve", str(terminal.plan)]).exit_code == 0
+    words = ["run", str(terminal.plan), *QUICK, "--require-approval"]
+    where = ["--bootstrap-server", terminal.bootstrap, "--state-dir", str(terminal.state)]
+    code, shown = at_terminal([*words, *where], "y\n", meanwhile=lambda: revoke(terminal.plan))
+    assert (code, "error: nobody has approved plan.json" in shown) == (2, True), shown
+    assert not terminal.runs
 
 
 def test_a_falling_factor_is_told_before_all_else_and_needs_consent(terminal: Terminal) -> None:

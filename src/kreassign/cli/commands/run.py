@@ -65,7 +65,6 @@ from kreassign.operations.connect import tell_nobody
 from kreassign.operations.mirrors import bring, place_at
 from kreassign.operations.monitoring import Monitoring, MonitoringFile, monitored, monitoring_file
 from kreassign.operations.plan_files import read_plan_file
-from kreassign.operations.plan_files import require_approval as check_approval
 from kreassign.operations.rollback import (
     Rollback,
     RollbackRequest,
@@ -331,8 +330,7 @@ def run(
     expected = read_plan_file(expect_current) if expect_current else None
     chosen_pace = pace.pace(SYSTEM_CLOCK.now_ms())
     file = read_plan_file(plan)
-    if approval.is_required and approval.allowed_signers is None:
-        check_approval(plan, file)
+    approval.refuse_unapproved(plan, file)
     request = RunRequest(
         file,
         throttle,
@@ -354,6 +352,7 @@ def run(
     if is_dry or not is_agreed:
         with _naming(plan, expect_current):
             seen = _look_first(cluster, request, run_context, is_dry=is_dry, output_format=output_format)
+        approval.refuse_unapproved(plan, file)  # it may have been taken back while the question was open
     started = detach(run_context.state_dir, output_format) if is_detached else tell_nobody
     with (
         _naming(plan, expect_current),

@@ -10,7 +10,7 @@ import click
 from kreassign.cli.options.values import INPUT_FILE, WholeRange, option_group
 from kreassign.model.approvals import ApprovalRule
 from kreassign.operations.approvals import MOST_SIGNATURES, SignedApprovals, check_signers
-from kreassign.operations.plan_files import request_path
+from kreassign.operations.plan_files import PlanFile, request_path, require_approval
 
 key_option = click.option(
     "--key",
@@ -26,6 +26,14 @@ class ApprovalOptions(NamedTuple):
     is_required: bool
     allowed_signers: Path | None
     least: int
+
+    def refuse_unapproved(self, plan: Path, file: PlanFile) -> None:
+        """Raise InputError if the approval without signature that a run needs is lacking.
+
+        Signed ones are checked with the cluster.
+        """
+        if self.is_required and self.allowed_signers is None:
+            require_approval(plan, file)
 
     def signed(self, plan: Path) -> SignedApprovals | None:
         """The signed approvals that the run of a plan needs; None if none are. Raises InputError without a signer."""
