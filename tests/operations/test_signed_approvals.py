@@ -16,6 +16,7 @@ from kreassign.model import TopicPartition
 from kreassign.model.approvals import ApprovalRule
 from kreassign.model.plan import PartitionAssignment, Plan, format_plan
 from kreassign.model.run import Operator
+from kreassign.model.throttle import ThrottleRates
 from kreassign.operations.approvals import SignedApprovals, approve_request, propose, withdraw
 from kreassign.operations.connect import tell_nobody
 from kreassign.operations.plan import PlanRequest, make_plan
@@ -24,7 +25,7 @@ from kreassign.operations.plan_inputs import inputs_of_cluster
 from kreassign.operations.plan_tasks import DrainBrokers
 from kreassign.operations.run import RunContext, RunRequest, new_run_id, prepare_run, start_run
 from kreassign.planner.problem.policy import PlanPolicy
-from tests.executor.twin_runs import TwinRig
+from tests.executor.twin_runs import RATE, TwinRig, tp
 from tests.ssh_keys import Keyring
 
 ANN = Operator("ann", "host")
@@ -114,6 +115,20 @@ def test_an_approval_permits_one_run(team: Team) -> None:
     for context in (team.context, elsewhere):
         with pytest.raises(InputError, match=f"run {run_id} began with this approval, which permits one run"):
             start_run(team.rig.client, again, context, clock=team.rig.transport)
+
+
+def test_a_replan_goes_beyond_what_was_approved(team: Team) -> None:
+    """Whoever begins the run decides on --replan: the guide says so."""
+    team.propose()
+    team.approve("bob", "cat")
+    request = replace(team.request, replan=True, throttle=ThrottleRates(RATE // 8))
+    approved = request.plan.plan.replicas[tp(0)]
+    (lost,) = set(approved) - {0, 1}
+    team.rig.after(4, lambda: team.rig.twin.crash(lost))
+    started = prepare_run(team.rig.client, request, team.context, team.rig.transport)
+    ended = start_run(team.rig.client, started, team.context, clock=team.rig.transport)
+    assert (started.approval is None, [str(move.status) for move in ended.moves]) == (False, ["complete"])
+    assert not {0, lost} & {*team.rig.replicas[0]}
 
 
 def test_an_approval_permits_nothing_once_its_journal_is_damaged(team: Team) -> None:
