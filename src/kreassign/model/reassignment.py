@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from kreassign.errors import Drifted
 from kreassign.model.cluster import TopicPartition, listed_ids, named_brokers, without
 
-WAIT_OR_CANCEL = "wait for that or cancel it (`kreassign doctor` says how)"
+DOCTOR_TELLS = "`kreassign doctor` says whose it is, and when and how to cancel it"
+WAIT_OR_CANCEL = f"wait for that or cancel it ({DOCTOR_TELLS})"
 """The way to move a partition elsewhere that is being reassigned."""
 
 # The arithmetic of KIP-455, in one place.

@@ -20,7 +20,7 @@ from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import ClusterError, InputError, JournalUnreadable
 from kreassign.executor.cluster.readings import ask_by_name, every_topic_confirmed, listed_moves, read_log_dirs
 from kreassign.executor.cluster.requests import read_throttles
-from kreassign.executor.history.run_history import ExplainedSetting, explained_settings, read_view
+from kreassign.executor.history.run_history import Explained, explained_settings, read_view
 from kreassign.executor.journal import journal_path
 from kreassign.executor.lease import OF_AUTOPILOTS, present_holder
 from kreassign.executor.maintenance.record import brokers_in_maintenance
@@ -46,12 +46,12 @@ def read_policy(path: Path) -> Policy:
 # Observe.
 
 
-Explain = Callable[[Collection[ConfigValue]], Collection[ExplainedSetting]]
+Explain = Callable[[Collection[ConfigValue]], Explained]
 """Finds those of these throttles that runs here have set: they are not those of others."""
 
 
 def observe(
-    client: AdminClient, at_ms: int, ours: RunView | None = None, explain: Explain = lambda _: ()
+    client: AdminClient, at_ms: int, ours: RunView | None = None, explain: Explain = lambda _: Explained()
 ) -> Observation:
     """Read the cluster; whatever does not answer is unknown in the result. `ours` is the run of the autopilot."""
     cluster = _asked(lambda: cluster_as_two_show(client))
@@ -115,7 +115,7 @@ def _throttles(client: AdminClient, live: list[int], explain: Explain) -> Asked[
     for resource, error in answer.value.unknown.items():
         return Unknown(f"{resource}: {error_text(error)}")
     present = [one for values in answer.value.known.values() for one in values if one.value is not None]
-    explained = {one.present for one in explain(present)}
+    explained = {one.present for one in explain(present).settings}
     return Known(tuple(str(one) for one in present if one not in explained))
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from kreassign.admin import AdminClient
 from kreassign.clock import SYSTEM_CLOCK, Clock
@@ -18,7 +18,7 @@ from kreassign.executor.cluster.requests import without_records
 from kreassign.executor.history.diagnosis import NO_MAINTENANCE, ClusterReadings, diagnose, notes
 from kreassign.executor.history.findings import LEASE, NEEDS, NO_RUN, Issue, Moving, NotRead, fillings
 from kreassign.executor.history.run_history import UnreadableJournal, explained_settings, left_behind, read_view
-from kreassign.executor.journal import active_run, cluster_journals
+from kreassign.executor.journal import active_run, journal_path
 from kreassign.executor.lease import OFFSETS_TOPIC, LeaseHolder, present_holder
 from kreassign.executor.maintenance.record import MaintenanceRecord
 from kreassign.executor.state import RunView
@@ -27,13 +27,14 @@ from kreassign.model import NO_LEADER, AllowedOperations, Batch, LogDir, Ongoing
 from kreassign.model.disks import unsized
 from kreassign.model.distributions import UNKNOWN, Recognised, recognise
 from kreassign.model.error_codes import TOPIC_AUTHORIZATION_FAILED, has_code
-from kreassign.model.run import IN_FLIGHT, RunHistory
+from kreassign.model.run import IN_FLIGHT
 from kreassign.model.text import check_wait, signed_number
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, LOG_DIR_RATE
 from kreassign.operations.broker_changes import MaintenanceStore
 from kreassign.operations.run import RunContext
 from kreassign.operations.snapshot import SECOND_LOOK, brokers_and_topics
 
+MAINTENANCE = "maintenance of brokers"
 UNSIZED = "not told for each of its log directories, as others tell theirs"
 
 
@@ -63,12 +64,26 @@ def diagnose_cluster(
     """
     with explained(client):
         state_dirs = (state_dir, *beside)
-        readings = examine(client, state_dirs, measure_for_s, clock)
+        readings = _confirmed(client, examine(client, state_dirs, measure_for_s, clock))
         cluster_id = client.describe_cluster().cluster_id
     # In doubt, nothing is said of who set what is left.
     unneeded = readings.unneeded_throttles if readings.doubt is None else ()
-    readings = replace(readings, explained=explained_settings(state_dirs, cluster_id, unneeded))
+    found = explained_settings(state_dirs, cluster_id, unneeded)
+    readings = replace(
+        readings,
+        explained=found.settings,
+        unreadable_journals=(*readings.unreadable_journals, *found.damaged),
+    )
     return Diagnosis(diagnose(readings), readings.lease, notes(readings), readings.distribution)
+
+
+def _confirmed(client: AdminClient, readings: ClusterReadings) -> ClusterReadings:
+    """The readings without throttles that are gone by now: their run has ended since they were read."""
+    unneeded = readings.unneeded_throttles
+    found = requests.read_configs(client, [one.key for one in unneeded], settings_of_two)
+    now = {one.key: one.value for one in found.values}
+    gone = {one for one in unneeded if now.get(one.key, one.value) != one.value}
+    return replace(readings, throttles=tuple(one for one in readings.throttles if one not in gone))
 
 
 def examine(
@@ -82,9 +97,8 @@ def examine(
     begun_s = clock.monotonic_s()
     first = _Look.at(client, live, seen_moves)
     settings = requests.read_configs(client, throttle_keys(topics.ok, live), settings_of_two)
-    left = tuple(one for folder in state_dirs for one in left_behind(folder, whole.cluster_id))
     holder, lease_problems = lease_of(client)
-    maintenance, maintenance_problems = _maintenance(client, state_dirs[0], whole.cluster_id)
+    maintenance, maintenance_problems = _maintenance(client, state_dirs, whole.cluster_id)
     every = read_log_dirs(client, live)
     unseen = unseen_topics(client, topics.ok, (one for dirs in every.ok.values() for one in dirs))
     min_isr, allowed, permission_problems = _settings_and_permissions(client, topics.ok, unseen)
@@ -92,8 +106,8 @@ def examine(
     second = _Look.at(client, live, seen_moves) if measure_for_s else first
     seconds, log_dirs = clock.monotonic_s() - begun_s if measure_for_s else 0.0, second.log_dirs
     silent = {**every.failed, **first.log_dirs.failed, **log_dirs.failed}
-    left_ids = [one.run_id for one in left]
-    runs = tuple(run for folder in state_dirs for run in unfinished_runs(folder, whole.cluster_id, left_ids))
+    unfinished = [unfinished_runs(folder, whole.cluster_id) for folder in state_dirs]
+    runs = tuple(run for one in unfinished for run in one.readable)
     throttles = tuple(present for present in settings.values if present.value is not None)
     partitions = partitions_of(topics.ok)
     # Last, so that a move that is over by now does not look stuck, nor its throttle left behind that began meanwhile.
@@ -125,8 +139,8 @@ def examine(
         principal=client.principal,
         held_bytes={broker: sum(one.size_bytes for one in dirs) for broker, dirs in every.ok.items()},
         distribution=recognise(whole, paths, {*topics.ok, *topics.failed}),
-        interrupted_runs=tuple(found.run_id for found in left if isinstance(found, RunHistory)),
-        unreadable_journals=tuple(found for found in left if isinstance(found, UnreadableJournal)),
+        interrupted_runs=tuple(run_id for one in unfinished for run_id in one.interrupted),
+        unreadable_journals=tuple(path for one in unfinished for path in one.unreadable),
         lease=holder,
         maintenance=maintenance,
         unread=(
@@ -209,15 +223,37 @@ def copying_brokers(throttles: Iterable[ConfigValue], log_dirs: Mapping[int, Ite
     )
 
 
-def unfinished_runs(state_dir: Path, cluster_id: str, left: Iterable[str]) -> tuple[RunView, ...]:
-    """The run that a process executes, and interrupted ones, if their journals are readable."""
-    wanted = {*left, active_run(state_dir, cluster_id)}
-    views = []
-    for path in cluster_journals(state_dir, cluster_id):
-        if path.stem in wanted:
-            with suppress(JournalUnreadable):
-                views.append(read_view(path))
-    return tuple(views)
+class UnfinishedRuns(NamedTuple):
+    """Runs of a state directory that have not ended, and the ids of those that no process executes.
+
+    Each of the `unreadable` journals may be that of one more.
+    """
+
+    readable: tuple[RunView, ...]
+    interrupted: tuple[str, ...]
+    unreadable: tuple[UnreadableJournal, ...]
+
+
+def unfinished_runs(state_dir: Path, cluster_id: str) -> UnfinishedRuns:
+    """Read the run that a process executes, and interrupted ones."""
+    views: list[RunView] = []
+    unread: list[UnreadableJournal] = []
+    for found in left_behind(state_dir, cluster_id, with_active=True):
+        if isinstance(found, UnreadableJournal):
+            unread.append(found)
+            continue
+        path = journal_path(state_dir, cluster_id, found.run_id)
+        try:
+            views.append(read_view(path))
+        except JournalUnreadable as error:
+            unread.append(UnreadableJournal.of(path, error))
+    # Asked after the journals: a run that pauses meanwhile is interrupted, not missing.
+    active = active_run(state_dir, cluster_id)
+    return UnfinishedRuns(
+        tuple(views),
+        tuple(one.run_id for one in views if one.run_id != active),
+        tuple(one.of_active if one.run_id == active else one for one in unread),
+    )
 
 
 def _settings_and_permissions(
@@ -256,14 +292,22 @@ def _allowed(client: AdminClient, unseen: Iterable[str]) -> AllowedOperations:
 
 
 def _maintenance(
-    client: AdminClient, state_dir: Path, cluster_id: str
+    client: AdminClient, state_dirs: Iterable[Path], cluster_id: str
 ) -> tuple[MaintenanceRecord, tuple[NotRead, ...]]:
-    """The record of maintenance, and why it could not be read."""
-    try:
-        found = MaintenanceStore(client, RunContext(state_dir), cluster_id, "doctor").read()
-    except (ClusterError, InputError) as error:
-        return NO_MAINTENANCE, (NotRead("maintenance of brokers", error),)
-    return found.record, (NotRead("maintenance of brokers", found.doubt),) if found.doubt else ()
+    """Brokers in maintenance by the records of the cluster and of each state directory, and what could not be read.
+
+    A cluster that keeps no record leaves it to the directory from which the maintenance began.
+    """
+    record, unread = NO_MAINTENANCE, dict[str, NotRead]()
+    for folder in state_dirs:
+        try:
+            found = MaintenanceStore(client, RunContext(folder), cluster_id, "doctor").read()
+        except (ClusterError, InputError) as error:
+            unread[str(error)] = NotRead(MAINTENANCE, error)
+        else:
+            record = record.beside(found.record)
+            unread |= {found.doubt: NotRead(MAINTENANCE, found.doubt)} if found.doubt else {}
+    return record, tuple(unread.values())
 
 
 def lease_of(client: AdminClient) -> tuple[LeaseHolder | None, tuple[NotRead, ...]]:

@@ -20,7 +20,7 @@ from kreassign.executor.cluster import requests
 from kreassign.executor.cluster.changes import CHANGE_TIMEOUT_MS
 from kreassign.executor.cluster.port import ConfigPort, confirmed_writes
 from kreassign.executor.cluster.readings import every_topic_of_two, ongoing_moves, read_log_dirs, settings_of_two
-from kreassign.executor.history.run_history import UnreadableJournal, explained_settings, left_behind
+from kreassign.executor.history.run_history import explained_settings
 from kreassign.executor.journal import active_run
 from kreassign.executor.journal.folder import cluster_folder
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue, ThrottleUses, command_to_set, throttle_keys
@@ -76,9 +76,12 @@ def find_left_throttles(client: AdminClient, state_dir: Path, *, is_sole: bool =
     uses = ThrottleUses(owned, reassigned, copying_brokers(throttles, log_dirs.ok))
     unsure = {broker: error_text(error) for broker, error in log_dirs.failed.items()}
     known = [one for one in throttles if one.key.name != LOG_DIR_RATE or one.key.broker not in unsure]
+    explained = explained_settings((state_dir,), whole.cluster_id, known)
+    for journal in explained.damaged:
+        raise journal.error
     replaced = {
         one.present: f"run {one.run_id} set it in place of {one.before!r}, which the next run restores"
-        for one in explained_settings((state_dir,), whole.cluster_id, known)
+        for one in explained.settings
         if one.before is not None
     }
     needs = {one: uses.use_of(one.key) or replaced.get(one) for one in known}
@@ -177,17 +180,15 @@ def _settings_of_runs(client: AdminClient, state_dir: Path, cluster_id: str, *, 
             f"run {active} is being executed, and may need every throttle. Wait for its end, or end it with "
             f"`kreassign cancel {active}`; then look again"
         )
-    left = tuple(left_behind(state_dir, cluster_id))
-    for found in left:
-        if isinstance(found, UnreadableJournal):
-            raise found.error
-    runs = unfinished_runs(state_dir, cluster_id, [found.run_id for found in left])
+    unfinished = unfinished_runs(state_dir, cluster_id)
+    for journal in unfinished.unreadable:
+        raise journal.error
     holder, problems = (None, ()) if is_sole else lease_of(client)
     if problems:
         raise InputError(
             f"whether a run of another machine needs the throttles is not known: {problems[0]}. Nothing was removed; "
             "try again"
         )
-    if holder is not None and holder.run_id not in {run.run_id for run in runs}:
+    if holder is not None and holder.run_id not in {run.run_id for run in unfinished.readable}:
         raise InputError(f"{holder} holds the lease of the cluster, and may need every throttle. Wait for its end")
-    return {key: run.run_id for run in runs for key in run.pending_restores}
+    return {key: run.run_id for run in unfinished.readable for key in run.pending_restores}

@@ -281,7 +281,7 @@ def with_others(client: AdminClient, started: RunStarted, found: FoundThrottles,
     Raises InputError if the operator has to choose, ClusterError.
     """
     others = read_others(client, started)
-    explained = explained_settings(context.state_dirs, started.cluster_id, others.settings)
+    explained = explained_settings(context.state_dirs, started.cluster_id, others.settings).settings
     for one in explained:
         context.warn(f"{one}; it is restored at the end of this run")
     return agreed(started, others, found, [(one.present, one.before) for one in explained])

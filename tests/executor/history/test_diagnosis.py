@@ -79,7 +79,12 @@ def test_another_machines_move_is_never_advised_to_be_cancelled(
     found = ClusterReadings(live, (one(),), {T0: move}, moving=(Moving(T0, move, "", 5, 5),), lease=HOLDER)
     (issue,) = diagnose(found)
     assert (issue.kind, issue.commands) == (kind, ())
-    assert f"It may be of {HOLDER}: if so, cancel it there with `kreassign cancel run-1`" in issue.remedy
+    way = (
+        f"It may be of {HOLDER}: if so, cancel it there with `kreassign cancel run-1`; if not, leave it until that is "
+        "at its end, then look again"
+    )
+    assert way in issue.remedy
+    assert notes(found)[-1] == f"1 partition is being reassigned; by whom is not known. {way}"
     # A run of this machine that holds the lease names its moves in its journal: these are not among them.
     (strangers,) = diagnose(replace(found, run_ids=("run-1",)))
     assert strangers.commands[0][0].startswith("kafka-reassign-partitions --cancel")
@@ -123,6 +128,12 @@ def test_a_move_that_may_be_of_an_unread_run_is_cancelled_by_no_advice(
     issue = diagnose(ClusterReadings(live, (one(),), {T0: move}, **gap))[0]
     assert (issue.kind, issue.commands) == (kind, ())
     assert remedy in issue.remedy
+
+
+@UNSURE
+def test_a_move_that_gets_on_is_told_with_the_same_doubt(gap: dict[str, Any], remedy: str) -> None:
+    (note,) = notes(ClusterReadings(LIVE, (one(),), {T0: MOVE}, moving=(Moving(T0, MOVE),), **gap))
+    assert note.startswith(f"1 partition is being reassigned; by whom is not known. {remedy}")
 
 
 @UNSURE

@@ -229,8 +229,11 @@ def test_a_progressing_reassignment_is_a_note_with_its_run() -> None:
     assert issues(moving=(stuck(copied_before=None),)) == []
     told = notes(ClusterReadings((), (part(0, 0, 1),), moving=(stuck(run_id="run-1"), stuck())))
     assert told == (
-        "1 partition is being reassigned, by somebody else",
-        "1 partition is being reassigned, by run run-1",
+        (
+            "1 partition is being reassigned, by somebody else; if they agree, `kafka-reassign-partitions --cancel "
+            "--preserve-throttles --reassignment-json-file FILE` cancels what FILE lists"
+        ),
+        "1 partition is being reassigned, by run run-1; `kreassign cancel run-1` cancels that",
     )
 
 

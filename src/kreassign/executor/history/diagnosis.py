@@ -141,7 +141,7 @@ def notes(readings: ClusterReadings) -> tuple[str, ...]:
     return (
         *(() if readings.partitions or readings.unread else ("there is no topic that this client may see",)),
         *((cruise_control,) if topic is not None else ()),
-        *findings.move_notes(readings.moving, [one.run_id for one in readings.unreadable_journals]),
+        *findings.move_notes(readings.moving, readings.doubt),
         *findings.uneven_notes(readings.settled_bytes),
         *(
             f"{counted(count, 'setting')} of throttles {agreeing(count, 'are')} in force, of run {run_id}"
@@ -280,7 +280,11 @@ def _unreadable_journals(readings: ClusterReadings) -> Iterator[findings.Issue]:
         forget = ("kreassign", "forget", str(journal.path))
         seen = f"its journal cannot be read: {journal}"
         yield findings.Issue(
-            "journal", f"run {journal.run_id}", seen, journal.remedy, () if journal.is_locked else (forget,)
+            "journal",
+            f"run {journal.run_id}",
+            seen,
+            journal.remedy,
+            () if journal.is_locked or journal.is_active else (forget,),
         )
 
 

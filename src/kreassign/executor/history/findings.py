@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from shlex import quote
 from typing import NamedTuple
@@ -320,6 +320,7 @@ def _until(one: Filling, seconds: float) -> str:
 # Reassignments: their owners, why some make no progress, and how to cancel them.
 
 NO_RUN = ""
+_CANCEL = "kafka-reassign-partitions --cancel --preserve-throttles --reassignment-json-file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,20 +347,6 @@ class Moving:
         return None not in {self.copied_bytes, self.copied_before} and self.copied_bytes == self.copied_before
 
 
-def move_notes(moves: Iterable[Moving], unread: Collection[str] = ()) -> Iterator[str]:
-    """Number of partitions being reassigned, by owner; a run whose journal was `unread` may be that of any."""
-    counts = Counter(one.run_id for one in moves)
-    for run_id, count in sorted(counts.items()):
-        if run_id:
-            whose = f", by run {run_id}"
-        elif unread:
-            runs = some_of([f"run {one}" for one in unread], NAMED)
-            whose = f"; by whom is not known, for the journal of {runs} cannot be read"
-        else:
-            whose = ", by somebody else"
-        yield f"{counted(count, 'partition')} {agreeing(count, 'are')} being reassigned{whose}"
-
-
 class Doubt(NamedTuple):
     """A sentence about the run that a reassignment or a setting may be of, which no run here accounts for.
 
@@ -373,7 +360,33 @@ class Doubt(NamedTuple):
     @property
     def remedy(self) -> str:
         """Advice on a setting."""
-        return f"{self.sentence}: leave it until {self.until}, then look again"
+        return f"{self.sentence}: {self._leave_it}"
+
+    @property
+    def way_to_cancel(self) -> str:
+        """Advice on a reassignment."""
+        if not self.run_id:
+            return self.remedy
+        return (
+            f"{self.sentence}: if so, cancel it there with `kreassign cancel {self.run_id}`; if not, {self._leave_it}"
+        )
+
+    @property
+    def _leave_it(self) -> str:
+        return f"leave it until {self.until}, then look again"
+
+
+def move_notes(moves: Iterable[Moving], doubt: Doubt | None = None) -> Iterator[str]:
+    """Number of partitions being reassigned, by owner, and how to cancel that; of some while there is `doubt`."""
+    counts = Counter(one.run_id for one in moves)
+    for run_id, count in sorted(counts.items()):
+        if run_id:
+            whose = f", by run {run_id}; `kreassign cancel {run_id}` cancels that"
+        elif doubt is None:
+            whose = f", by somebody else; if they agree, `{_CANCEL} FILE` cancels what FILE lists"
+        else:
+            whose = f"; by whom is not known. {doubt.way_to_cancel}"
+        yield f"{counted(count, 'partition')} {agreeing(count, 'are')} being reassigned{whose}"
 
 
 def move_issues(
@@ -422,9 +435,7 @@ def ways_to_cancel(
     """
     if run_id or doubt is None:
         return "", (cancel_command(name, run_id),)
-    if not doubt.run_id:
-        return f". {doubt.remedy}", ()
-    return f". {doubt.sentence}: if so, cancel it there with `kreassign cancel {doubt.run_id}`", ()
+    return f". {doubt.way_to_cancel}", ()
 
 
 def cancel_command(name: TopicPartition, run_id: str = NO_RUN) -> Words:
@@ -435,7 +446,7 @@ def cancel_command(name: TopicPartition, run_id: str = NO_RUN) -> Words:
     partition = {"topic": name.topic, "partition": name.partition, "replicas": list[int]()}
     document = {"version": 1, "partitions": [partition]}
     text = quote(json.dumps(document, separators=(",", ":")))
-    return (f"kafka-reassign-partitions --cancel --preserve-throttles --reassignment-json-file <(echo {text})",)
+    return (f"{_CANCEL} <(echo {text})",)
 
 
 # Permissions that each command needs, the missing ones, and the commands that grant them. Pure.

@@ -7,8 +7,7 @@ snapshot, else from their first event.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -199,18 +198,30 @@ def refuse_over(run: RunView, deed: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class UnreadableJournal:
-    """A journal that cannot be read: why, and what to do. `is_locked` if another process or a full disk is why."""
+    """A journal that cannot be read: why, and what to do.
+
+    `is_locked` if another process or a full disk is why; `is_active` if a process executes its run.
+    """
 
     path: Path
     problem: str
     remedy: str
     is_locked: bool = False
+    is_active: bool = False
 
     @classmethod
     def of(cls, path: Path, error: JournalUnreadable) -> UnreadableJournal:
         """The journal that this error is about."""
         remedy = error.remedy or damaged(path, error.problem).remedy
         return cls(path, error.problem, remedy, isinstance(error, JournalLocked))
+
+    @property
+    def of_active(self) -> UnreadableJournal:
+        """The same of a run that a process executes: a damaged journal can be set aside only after that."""
+        if self.is_locked:
+            return replace(self, is_active=True)
+        end = "A process executes the run: end that process (Ctrl-C), then look again"
+        return replace(self, remedy=end, is_active=True)
 
     @property
     def run_id(self) -> str:
@@ -227,9 +238,14 @@ class UnreadableJournal:
         return self.problem if str(self.path) in self.problem else f"{self.path}: {self.problem}"
 
 
-def left_behind(state_dir: Path, cluster_id: str) -> Iterator[RunHistory | UnreadableJournal]:
-    """Interrupted runs with moves to finish or settings to restore on this cluster, and unreadable journals."""
-    holder = active_run(state_dir, cluster_id)
+def left_behind(
+    state_dir: Path, cluster_id: str, *, with_active: bool = False
+) -> Iterator[RunHistory | UnreadableJournal]:
+    """Interrupted runs with moves to finish or settings to restore on this cluster, and unreadable journals.
+
+    Those of the run that a process executes only `with_active`.
+    """
+    holder = None if with_active else active_run(state_dir, cluster_id)
     for path in cluster_journals(state_dir, cluster_id):
         if path.stem == holder or _is_settled(path):
             continue
@@ -282,9 +298,16 @@ class ExplainedSetting:
         return f"{self.present}, which run {self.run_id} set and could not restore"
 
 
+class Explained(NamedTuple):
+    """Throttles that runs set and could not restore, and damaged journals, which may have been of such runs."""
+
+    settings: tuple[ExplainedSetting, ...] = ()
+    damaged: tuple[UnreadableJournal, ...] = ()
+
+
 def explained_settings(
     state_dirs: Iterable[Path], cluster_id: str, settings: Collection[ConfigValue], left_by: Collection[str] = ()
-) -> tuple[ExplainedSetting, ...]:
+) -> Explained:
     """Find those of these throttles that a journal here shows as written by a run, and none as restored since.
 
     Those that runs `left_by` still have to restore count, too. The topic was deleted then, or the broker lost. Kafka
@@ -292,18 +315,22 @@ def explained_settings(
     that comes back has the rate that it had.
     """
     found: dict[ConfigKey, ExplainedSetting] = {}
+    unread: list[UnreadableJournal] = []
     for path in journals_of_runs(state_dirs, cluster_id) if settings else ():
-        with suppress(JournalDamaged):
+        try:
             run = read_view(path)
-            found = {key: one for key, one in found.items() if key not in run.restored_rates}
-            ours = {override.key: override for override in run.given_up}
-            if run.run_id in left_by:
-                ours |= run.pending_restores
-            for present in settings:
-                override = ours.get(present.key)
-                if override is not None and override.wrote(present.value):
-                    found[present.key] = ExplainedSetting(present, override.before, run.run_id)
-    return tuple(found.values())
+        except JournalDamaged as error:
+            unread.append(UnreadableJournal.of(path, error))
+            continue
+        found = {key: one for key, one in found.items() if key not in run.restored_rates}
+        ours = {override.key: override for override in run.given_up}
+        if run.run_id in left_by:
+            ours |= run.pending_restores
+        for present in settings:
+            override = ours.get(present.key)
+            if override is not None and override.wrote(present.value):
+                found[present.key] = ExplainedSetting(present, override.before, run.run_id)
+    return Explained(tuple(found.values()), tuple(unread))
 
 
 def journals_of_runs(state_dirs: Iterable[Path], cluster_id: str) -> tuple[Path, ...]:
