@@ -384,6 +384,33 @@ def test_moves_of_an_interrupted_run_here_are_not_waited_for(tmp_path: Path, is_
     assert operators.said == []
 
 
+@pytest.mark.parametrize("is_previewed", [True, False])
+def test_an_interrupted_run_of_topics_that_may_stay_is_not_waited_for(tmp_path: Path, is_previewed: bool) -> None:
+    """A log directory that is offline is looked at twice; no cordon comes first on this release."""
+    rig = TwinRig(tmp_path, [[0, 1], [1, 2]], release="3.9")
+    kill_while_moving(rig, rig.prepared({1: (1, 3)}))
+    operators = Operators(rig)
+
+    def unread(real: Real, *args: object, **named: object) -> object:
+        held = real(*args, **named)
+        offline = tuple(replace(each, error="KAFKA_STORAGE_ERROR", replicas=()) for each in held.ok.get(3, ()))
+        return Batch({**held.ok, 3: offline} if offline else held.ok, held.failed)
+
+    operators.answer_always("describe_log_dirs", unread)
+    request = DecommissionRequest((3,), may_stay=("t",))
+    if is_previewed:
+        assert "could not be read" in str(operators.preview(request).next_step)
+    else:
+        assert "broker 3 but for t-1, which may stay" in str(operators.go_on(request, poll_s=20.0).next_step)
+
+
+def test_an_interrupted_run_keeps_no_cordon_from_a_broker_without_a_drain(tmp_path: Path) -> None:
+    operators = Operators(TwinRig(tmp_path, [[0, 3], [1, 2]]))
+    kill_while_moving(operators.rig, operators.rig.prepared({1: (1, 4)}))
+    assert operators.go_on(DecommissionRequest((3,), may_stay=("t",))).is_finished
+    assert operators.cordon == "*"
+
+
 def test_a_preview_calls_the_moves_of_its_own_drain_no_others(operators: Operators) -> None:
     operators.die_while_moving()
     seen = operators.preview()

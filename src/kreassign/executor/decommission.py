@@ -48,6 +48,7 @@ from kreassign.executor.brokers import (
     unseen_on,
 )
 from kreassign.model import OngoingReassignment, TopicPartition
+from kreassign.model.reassignment import DOCTOR_TELLS
 from kreassign.model.text import agreeing, counted, some_of
 
 
@@ -101,7 +102,7 @@ class Decommission:
 
     def next_step(self, everything: Readings) -> Step:
         """Return the next step, by the table above."""
-        found = self._without_staying(everything)
+        found = self.without_staying(everything)
         closed = cordon_open(found, self.uncordoned)
         return (
             unseen_on(found)
@@ -140,7 +141,7 @@ class Decommission:
         """True if replicas of this topic may stay on the brokers."""
         return any(re.fullmatch(pattern, topic) for pattern in self.may_stay)
 
-    def _without_staying(self, found: Readings) -> Readings:
+    def without_staying(self, found: Readings) -> Readings:
         """The readings without partitions of topics that may stay."""
         brokers = (
             replace(
@@ -244,8 +245,7 @@ def _endless(found: Readings) -> Blocked | None:
     if endless := [name for name, move in sorted(_moves(found).items()) if _never_ends(move, found.live)]:
         return Blocked(
             f"the reassignment of {some_partitions(endless)} cannot end: a broker that it adds is not live, or "
-            "was overridden. "
-            "Cancel it (`kreassign doctor` says how), then give the command again"
+            f"was overridden. Cancel it ({DOCTOR_TELLS}), then give the command again"
         )
     return None
 

@@ -217,7 +217,7 @@ def preview_decommission(
     ways = wanted.open_ways(found)
     resumed = interrupted_drains(context.state_dir, cluster_id, request.brokers)
     if not resumed:
-        _refuse_to_wait_for_runs_here(step, found, context, cluster_id)
+        _refuse_to_wait_for_runs_here(step, wanted.without_staying(found), context, cluster_id)
     ahead = _drain_ahead(wanted, found)
     demanded = demanded_rollbacks(client, context.state_dirs, cluster_id, request.brokers)
     rolled_back = tuple(run_id for run_id, wants_rollback in resumed.items() if wants_rollback)
@@ -408,17 +408,17 @@ class Decommissioning:
         is_new = step != last and not (isinstance(step, Await) and isinstance(last, Await))
         if not (is_new and isinstance(step, Cordon | Await)):
             return
-        _refuse_to_wait_for_runs_here(step, found, self._context, self._client.describe_cluster().cluster_id)
+        moved = self._wanted.without_staying(found)
+        _refuse_to_wait_for_runs_here(step, moved, self._context, self._client.describe_cluster().cluster_id)
         due = cordon_open(found, self._wanted.uncordoned)
         if not isinstance(due, Cordon):
             return
         ahead = _drain_ahead(self._wanted, found)
-        names = (name.topic for one in found.brokers for name in one.replicas if name not in one.leaving)
-        drained = {topic for topic in names if not self._wanted.stays(topic)}
+        drained = {name.topic for one in moved.brokers for name in one.replicas if name not in one.leaving}
         topics = drained if self._request.run.throttle.is_limited else set[str]()
         reassigns = ahead is not None or isinstance(step, Await)
         self._refuse_if_lacking(due.brokers, sorted(topics), reassigns=reassigns)
-        if any(one.replicas or one.arriving for one in found.brokers):
+        if any(one.replicas or one.arriving for one in moved.brokers):
             refuse_unless_free(self._client, self._context)
         self._wanted = _asked_for_cordons(self._client, self._wanted, found)
         if ahead is not None:

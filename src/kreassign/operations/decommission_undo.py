@@ -11,6 +11,7 @@ from kreassign.executor.brokers import BrokerReading, is_our_cordon, listed_brok
 from kreassign.executor.cluster.port import confirmed_writes
 from kreassign.executor.history.run_history import UnreadableJournal, left_behind
 from kreassign.executor.journal import active_run
+from kreassign.model.reassignment import DOCTOR_TELLS
 from kreassign.model.run import RunHistory
 from kreassign.operations.broker_changes import (
     check_uncordon,
@@ -132,8 +133,7 @@ def cancel_decommission(
         others = ", ".join(one for one in unfinished if one not in drains)
         by = f"maybe by run {others}, which is no drain of it" if others else "by no run of this state directory"
         steps.append(
-            f"still on the way off {listed_brokers(brokers)}, {by}: "
-            f"{some_partitions(going_on)}; `kreassign doctor` says how to cancel that"
+            f"still on the way off {listed_brokers(brokers)}, {by}: {some_partitions(going_on)}; {DOCTOR_TELLS}"
         )
     return CancelledDecommission(tuple(steps), tuple(reversed(drains)))
 
