@@ -16,6 +16,7 @@ import pytest
 from kreassign.errors import ExecutionError, InputError
 from kreassign.executor.journal import Journal, journal_path
 from kreassign.executor.journal.folder import HOLDER, LOCK
+from kreassign.model.authorization import error_text
 from kreassign.model.plan import parse_plan
 from kreassign.model.plan_facts import plan_id
 from kreassign.operations import broker_changes
@@ -34,6 +35,13 @@ def test_a_file_is_replaced_or_stays_as_it_was(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError), replacing(path):
         (tmp_path / "missing").read_bytes()
     assert (path.read_bytes(), [one.name for one in tmp_path.iterdir()]) == (b"two", ["plan.json"])
+
+
+@pytest.mark.parametrize(("folder", "error"), [("/proc", FileNotFoundError), ("/dev/full", NotADirectoryError)])
+def test_a_place_that_takes_no_file_is_told_by_its_own_name(folder: str, error: type[OSError]) -> None:
+    with pytest.raises(error) as refused:
+        replace_file(Path(folder) / "plan.json", b"one")
+    assert error_text(refused.value).startswith(f"{folder}/plan.json: no")
 
 
 def test_no_link_of_others_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

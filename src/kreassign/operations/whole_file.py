@@ -31,7 +31,13 @@ SHARED_MODE, PRIVATE_MODE = 0o666, 0o600
 def replacing(path: Path, mode: int = SHARED_MODE) -> Iterator[Path]:
     """Yield an empty file that takes the place of `path` at the end of a `with` statement without an error."""
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(8)}.unfinished")
-    os.close(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode))
+    try:
+        os.close(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode))
+    except FileExistsError:
+        raise  # which is about the other name
+    except OSError as error:
+        error.filename = str(path)  # the name that is known to who reads the message
+        raise
     try:
         if mode == PRIVATE_MODE:
             unfinished.chmod(mode)  # whatever mode the umask left

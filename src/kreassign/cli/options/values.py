@@ -205,6 +205,8 @@ class Place(click.Path):
             self.fail(f"{shortened(str(value))!r} cannot be a path: {error.strerror}", param, ctx)
         if not is_there:
             self.fail(_no_directory(path), param, ctx)
+        if kind := _of_other_kind(path, self):
+            self.fail(kind, param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -222,6 +224,8 @@ class InputPath(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path. Raises click.BadParameter."""
+        if kind := _of_other_kind(Path(str(value)), self):
+            self.fail(kind, param, ctx)
         try:
             path = Path(str(super().convert(value, param, ctx)))
         except click.BadParameter as error:
@@ -230,6 +234,18 @@ class InputPath(click.Path):
         if path.is_fifo() and path.parent not in OF_SHELLS and path.parts[:2] != ("/", "proc"):
             self.fail(f"{str(path)!r} is a pipe; write its content to a file first", param, ctx)
         return path
+
+
+def _of_other_kind(path: Path, wanted: click.Path) -> str:
+    """The error of a directory in place of a file, or the other way round; "" if it is neither."""
+    try:
+        if path.is_dir() and not wanted.dir_okay:
+            return f"{str(path)!r} is a directory, and a file is wanted"
+        if path.is_file() and not wanted.file_okay:
+            return f"{str(path)!r} is a file, and a directory is wanted: name another"
+    except (OSError, ValueError):
+        pass  # click says what is wrong
+    return ""
 
 
 def _similar_file(path: Path) -> str:
