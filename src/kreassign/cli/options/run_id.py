@@ -69,7 +69,11 @@ def meant_journal(state_dir: Path, run_id: str | None, cluster: ClusterOptions) 
         if any(word.partition("=")[0] in _NAMES_A_CLUSTER for word in typed_words()):
             here = cluster.in_force()
             if here.why is not None:
-                raise InputError(f"{here.why}, so whether run {path.stem} is of it is not known; leave its address out")
+                # A process that executes the run needs no address; another one cannot go on without.
+                way = "leave it out" if is_active(path) else "what only shows the run needs none"
+                raise InputError(
+                    f"{here.why}, so whether run {path.stem} is of it is not known; correct the address ({way})"
+                )
             refuse_run_of_other_cluster(path, here.cluster_id or "")
         return path
     return _of_cluster(state_dir, run_id, _in_force(state_dir, cluster))
