@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from kreassign.errors import Drifted
 from kreassign.model.cluster import TopicPartition, listed_ids, named_brokers, without
 
-DOCTOR_TELLS = "`kreassign doctor` says whose it is, and when and how to cancel it"
+DOCTOR_TELLS = "`kreassign doctor` says whose it may be, and how"
 WAIT_OR_CANCEL = f"wait for that or cancel it ({DOCTOR_TELLS})"
 """The way to move a partition elsewhere that is being reassigned."""
 

@@ -133,7 +133,8 @@ def cancel_decommission(
         others = ", ".join(one for one in unfinished if one not in drains)
         by = f"maybe by run {others}, which is no drain of it" if others else "by no run of this state directory"
         steps.append(
-            f"still on the way off {listed_brokers(brokers)}, {by}: {some_partitions(going_on)}; {DOCTOR_TELLS}"
+            f"still on the way off {listed_brokers(brokers)}, {by}: {some_partitions(going_on)}; {DOCTOR_TELLS} to "
+            "cancel it"
         )
     return CancelledDecommission(tuple(steps), tuple(reversed(drains)))
 

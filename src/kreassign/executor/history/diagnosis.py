@@ -305,7 +305,7 @@ def _throttles(readings: ClusterReadings) -> Iterator[findings.Issue]:
             remedy = f"Run {ours.run_id} set it in place of {ours.before!r}, which the next run here restores"
             yield findings.Issue("throttle", str(resource), seen, remedy)
             continue
-        by = "No run on this machine set it" if ours is None else f"Run {ours.run_id} set it, and could not restore it"
+        by = f"Run {ours.run_id} set it, and could not restore it" if ours else "No run that is known here set it"
         remove = ("kreassign", "throttle", "--remove-left")
         yield findings.Issue("throttle", str(resource), seen, f"{by}. {_effect(present)}", (remove,))
 
