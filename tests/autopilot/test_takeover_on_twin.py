@@ -23,6 +23,7 @@ from kreassign.operations.autopilot_decisions import Decisions
 from kreassign.operations.autopilot_journal import DECISIONS, Requests, decisions_path, was_here
 from kreassign.operations.autopilot_keeper import Vigil
 from kreassign.operations.autopilot_lease import AutopilotLease
+from kreassign.operations.autopilot_looks import read_policy
 from tests.autopilot.fleet import HOUR_S, Fleet, finding
 from tests.autopilot.test_journal_elsewhere import Hosts, Killed, hosts_of
 from tests.executor.odd_port import Answer, OddPort, Real, as_it_is, not_reached, refused
@@ -181,6 +182,43 @@ def test_many_that_begin_in_one_millisecond_leave_it_to_the_first(hosts: Hosts, 
         for number in range(300):
             with pytest.raises(StandsBy):
                 AutopilotLease(rig.client, Operator("zoe", f"host-{number}"), rig.transport).take(tmp_path)
+
+
+@pytest.mark.parametrize(("trouble", "said"), [
+    ("silence", "could not connect"), ("broken policy", "this is not TOML"), ("no policy", "no such file"),
+])  # fmt: skip
+def test_a_standby_outlasts_what_it_cannot_read(hosts: Hosts, tmp_path: Path, trouble: str, said: str) -> None:
+    """It goes on when the cluster answers again, or the policy is there again."""
+    file, warnings, odd = tmp_path / "policy.toml", list[str](), OddPort(hosts.fleet.rig.client)
+    hosts.fleet.rig.client = cast(AdminClient, odd)
+    file.write_text(ACT)
+
+    def warn(text: str) -> None:
+        warnings.append(text)
+        is_first = len(warnings) == 1
+        if trouble == "silence":
+            odd.answer_always("describe_cluster", not_reached if is_first else as_it_is)
+        else:
+            file.write_text("[broken" if is_first else ACT)
+        if is_first and trouble == "no policy":
+            file.unlink()
+
+    def begin() -> Autopilot:
+        hosts.fleet.policy = read_policy(file)
+        autopilot = hosts.on("b", None)
+        autopilot.decisions.report = interrupt
+        return autopilot
+
+    def interrupt(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with hosts.killed("a") as first:
+        first.look()
+    with pytest.raises(KeyboardInterrupt):
+        watch_or_stand_by(begin, warn, hosts.fleet.rig.transport)
+    assert "zoe@a looks after the cluster" in warnings[0]
+    assert said in warnings[1]
+    assert warnings[-1].startswith("this process looks after the cluster from now on")
 
 
 def test_a_killed_process_is_replaced_at_once_on_its_host(hosts: Hosts) -> None:

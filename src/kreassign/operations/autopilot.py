@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from types import TracebackType
 from typing import Self
 
 from kreassign.autopilot.core import EndRun, PlanRepair, ResumeRun, RunRepair, SettleRun
 from kreassign.autopilot.memory import Memory
 from kreassign.autopilot.observation import Absent
 from kreassign.clock import Clock
-from kreassign.errors import JournalLocked, JournalTaken, MirrorUnavailable, StandsBy
+from kreassign.errors import ClusterError, InputError, JournalLocked, JournalTaken, MirrorUnavailable, StandsBy
 from kreassign.executor.journal.folder import active_run
+from kreassign.model.authorization import error_text
 from kreassign.operations.autopilot_decisions import Decisions
 from kreassign.operations.autopilot_looks import with_unread_run
 from kreassign.operations.autopilot_proposals import Proposals
@@ -51,9 +51,7 @@ class Autopilot:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         self.decisions.close(error)
 
     def watch(self) -> None:
@@ -114,7 +112,7 @@ class Autopilot:
 def watch_or_stand_by(begin: Callable[[], AbstractContextManager[Autopilot]], warn: Warn, clock: Clock) -> None:
     """Look after a cluster until this is interrupted, and stand by whenever another host does, or a journal is locked.
 
-    Raises MirrorUnavailable if the place of decisions cannot be read when it begins; later, that is waited for.
+    Raises what else keeps it from beginning, such as a broken policy or a silent cluster; later, that is waited for.
     """
     why, is_after_others = "", False
     while True:
@@ -125,11 +123,13 @@ def watch_or_stand_by(begin: Callable[[], AbstractContextManager[Autopilot]], wa
                     warn(f"this process looks after the cluster from now on{reach}")
                 why, is_after_others = "it did", False
                 autopilot.watch()
-        except (StandsBy, JournalTaken, JournalLocked) as error:
-            if not why and isinstance(error, MirrorUnavailable):
+        except (InputError, ClusterError, JournalTaken, JournalLocked, OSError) as error:
+            is_other = isinstance(error, StandsBy | JournalTaken)
+            is_locked = isinstance(error, JournalLocked) and not isinstance(error, MirrorUnavailable)
+            if not (why or is_other or is_locked):
                 raise
-            is_after_others = is_after_others or not isinstance(error, JournalLocked)
-            if str(error) != why:
-                why = str(error)
+            is_after_others = is_after_others or is_other
+            if error_text(error) != why:
+                why = error_text(error)
                 warn(f"it stands by, and decides nothing: {why}")
         clock.sleep(STAND_BY_S)
