@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from kreassign.autopilot.policy import Kind, Policy, parse_policy
 from kreassign.executor.journal import journal_path
 from kreassign.executor.journal.folder import ClusterLock
 from kreassign.model import ConfigChange, ConfigResource
+from kreassign.operations import journal_waits
 from kreassign.operations.autopilot_journal import BRAKE
 from kreassign.operations.leases import leased
 from tests.autopilot.fleet import Fleet, finding
@@ -78,6 +81,51 @@ def test_a_brake_pulled_while_a_repair_is_planned_holds_it(tmp_path: Path) -> No
         ours.watch(autopilot, 2 * LOOKS_S, LOOKS_S)
         (act,) = autopilot.memory.acts
     assert act.outcome == "done"
+
+
+@pytest.mark.parametrize("kind", [Kind.BROKER_GONE, Kind.LEADERS])
+def test_a_brake_pulled_while_a_journal_is_locked_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Kind
+) -> None:
+    """Another process locks the journal of decisions right before the beginning of a repair is written."""
+    monkeypatch.setattr(journal_waits, "TOLD_AFTER_S", 0.0)
+    rig = with_offsets_topic(TwinRig(tmp_path, LISTS, brokers=6))
+    ours, reads, locks = Fleet(tmp_path, rig, f"{ACT}[leaders]\nlevel = 'act'\n"), [0], list[sqlite3.Connection]()
+
+    def lock() -> Policy:
+        """Lock it when the policy is read for the second time within a look: all is prepared then."""
+        reads[0] += 1
+        proposal = next((one.proposal for one in autopilot.memory.open if one.name.kind is kind), None)
+        if proposal is not None and reads[0] == 2 and not locks:
+            locks.append(sqlite3.connect(autopilot.decisions.journal.path, isolation_level=None))
+            locks[0].execute("BEGIN IMMEDIATE")
+        return ours.policy
+
+    def warn(text: str) -> None:
+        if "the autopilot holds" in text:
+            rig.client.incremental_alter_configs({ALL: [ConfigChange.set(BRAKE, "true")]}).raise_if_any()
+            locks[0].close()
+
+    def placed() -> object:
+        topic = rig.client.describe_topics().raise_if_any()["t"]
+        return [one.leader for one in topic.partitions] if kind is Kind.LEADERS else rig.replicas
+
+    if kind is Kind.LEADERS:
+        turned = {tp(number): (one[1], one[0], one[2]) for number, one in enumerate(LISTS)}
+        rig.client.alter_partition_reassignments(turned).raise_if_any()
+    else:
+        rig.twin.crash(3)
+    before, ours.context = placed(), replace(ours.context, warn=warn)
+    with ours.opened(reread=lock) as autopilot:
+        for _ in range(20):
+            reads[0] = 0
+            autopilot.look()
+            rig.transport.sleep(LOOKS_S)
+        assert len(locks) == 1
+        assert (placed(), rig.throttles) == (before, {})
+        rig.client.incremental_alter_configs({ALL: [ConfigChange.delete(BRAKE)]}).raise_if_any()
+        ours.watch(autopilot, 6 * LOOKS_S, LOOKS_S)
+        assert autopilot.memory.acts[-1].outcome == "done"
 
 
 def test_a_policy_lowered_while_a_repair_is_prepared_stops_it(tmp_path: Path) -> None:

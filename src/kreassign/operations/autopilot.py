@@ -90,7 +90,7 @@ class Autopilot:
         self._runs.clear_up(now)
         self._proposals.read_approvals(now)
         order = decisions.decide(now)
-        if not isinstance(now.watcher, Absent) and not isinstance(order, PlanRepair):
+        if (decisions.has_waited or not isinstance(now.watcher, Absent)) and not isinstance(order, PlanRepair):
             return
         if left is not None and is_elsewhere:
             self._runs.post(order, left)

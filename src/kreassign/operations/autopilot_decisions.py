@@ -96,7 +96,7 @@ class Decisions:
             lease.release()
             raise
         self.locks = LockWatch("the autopilot", "looks at nothing, and repairs nothing", context.warn, clock)
-        self.journal.on_lock, self.is_beside_run = self._wait, False
+        self.journal.on_lock, self.is_beside_run, self.has_waited = self._wait, False, False
         self.looked_s = float("-inf")
         self._told_watcher = ""
         # Messages of decisions that could not be written yet, since another process had locked the journal.
@@ -108,6 +108,7 @@ class Decisions:
 
     def observe(self, run: RunView | None = None) -> Observation:
         """Look at the cluster, and at who looks after it."""
+        self.has_waited = False  # for the journal, since this look: what it shows may be over
         explain = partial(explained_settings, (self.context.state_dir,), self.cluster_id, left_by=self.runs)
         now = observe(self.client, self.clock.now_ms(), run, explain)
         self.lease.confirm()
@@ -181,6 +182,7 @@ class Decisions:
         """Wait for a journal that others have locked, but let no run wait for that."""
         if lock is not None and self.is_beside_run:
             raise lock
+        self.has_waited = True
         self.locks.follow(lock)
 
     def note(self, event: Event) -> None:

@@ -76,32 +76,28 @@ class RepairRuns:
         is_asked_again = self._decisions.memory.findings[name].asked != asked
         if repairs is None or repairs.planned.plan_id != plan_id or is_asked_again:
             return
-        order = RunRepair(name, plan_id, at_any_time)
-        if self._decisions.is_dry:
-            if not self._is_due_still(order):
-                return
-            self._begin(repairs.planned, "dry-run", now)
-            copied_bytes = repairs.planned.copied_bytes
-            self._decisions.note(RunEnded(self._clock.now_ms(), name, Result.NOT_BEGUN_DRY, copied_bytes))
-            return
+        planned, plan, is_dry, started = repairs.planned, repairs.plan, self._decisions.is_dry, None
         try:
-            if repairs.plan is None:
-                if self._is_due_still(order):
-                    self._elect(repairs.planned, now)
+            if plan is not None and not is_dry:
+                avoid = avoided(self._decisions.memory, name, now)
+                request = self._proposals.request(name, plan, avoid, at_any_time=at_any_time)
+                started = prepare_run(self._client, request, self._context, self._clock)
+            if not self._is_due_still(RunRepair(name, plan_id, at_any_time)):
                 return
-            avoid = avoided(self._decisions.memory, name, now)
-            request = self._proposals.request(name, repairs.plan, avoid, at_any_time=at_any_time)
-            started = prepare_run(self._client, request, self._context, self._clock)
+            if plan is None and not is_dry:
+                self._elect(planned, now)
+                return
         except (errors.InputError, errors.ClusterError, errors.ExecutionError) as error:
             if self._decisions.memory.running is None:
                 self._decisions.fail(name, f"its run cannot begin: {error_text(error)}", is_passing=_is_passing(error))
             else:
                 self._end(name, Result.FAILED)
             return
-        if not self._is_due_still(order):
-            return
-        self._begin(repairs.planned, started.run_id, now, at_any_time=at_any_time)
-        self._execute(name, started, repairs.plan)
+        self._begin(planned, "dry-run" if started is None else started.run_id, now, at_any_time=at_any_time)
+        if started is None or plan is None:
+            self._decisions.note(RunEnded(self._clock.now_ms(), name, Result.NOT_BEGUN_DRY, planned.copied_bytes))
+        elif not self._decisions.has_waited:  # else the next look settles it, as not begun
+            self._execute(name, started, plan)
 
     def _is_due_still(self, order: RunRepair) -> bool:
         """Planning takes minutes, in which people pull the brake, turn it off or lower the level, and brokers die."""
@@ -141,6 +137,8 @@ class RepairRuns:
         with sole_change(self._client, self._context, "autopilot", self._clock) as confirm:
             client = confirmed_writes(self._client, confirm)
             self._begin(planned, ELECTION, now)
+            if self._decisions.has_waited:
+                return
             size = self._decisions.policy.leaders.step
             failed: dict[TopicPartition, errors.ClusterError] = {}
             for start in range(0, len(planned.moves), size):
@@ -214,10 +212,9 @@ class RepairRuns:
             return
         self._decisions.is_beside_run = self._is_broken = True
         try:
-            self._steer(run)
+            with suppress(errors.JournalLocked):  # the next look makes up for it
+                self._steer(run)
             self._is_broken = False
-        except errors.JournalLocked:
-            self._is_broken = False  # The next look makes up for it.
         except (errors.ClusterError, errors.InputError, errors.ExecutionError, OSError) as error:
             self._is_broken = False
             self._context.warn(f"a look beside run {run.run_id} failed, and is made again: {error_text(error)}")
