@@ -21,10 +21,14 @@ from tests.ssh_keys import Keyring
 
 GONE = Name(Kind.BROKER_GONE, "broker 3")
 LOOKS_S = 300.0
+FEW = 4
 
 
 class Asking(Fleet):
-    """A cluster whose repairs need two approvals; zoe runs the autopilot, and brokers from 6 on are empty."""
+    """A cluster whose repairs need two approvals; zoe runs the autopilot, and brokers from 6 on are empty.
+
+    One of four brokers has all lists on broker 3, and so one plan without it.
+    """
 
     def __init__(self, folder: Path, expire_after: str = "24h", name: Name = GONE, brokers: int = 6) -> None:
         self.keys = Keyring(folder / "keys", "ann", "bob", "zoe")
@@ -34,6 +38,8 @@ class Asking(Fleet):
         )
         lists = [[one, (one + 1) % 6, (one + 2) % 6] for one in range(6)]
         others = {"u": lists} if brokers > len(lists) else {}
+        if brokers == FEW:
+            lists, others = [[one, (one + 1) % 3, 3] for one in range(3)], {"u": [[0, 1, 2]] * 3}
         super().__init__(folder, TwinRig(folder, lists, brokers=brokers, others=others), policy)
         self.name = name
         self.context = replace(self.context, operator=Operator("zoe", "host"))
@@ -105,6 +111,32 @@ def test_an_approval_is_not_for_a_topic_that_is_created_again(tmp_path: Path) ->
         asking.rig.transport.sleep(10.0)
         asking.watch(autopilot, 4 * LOOKS_S, LOOKS_S)
         assert autopilot.memory.acts == ()
+    assert sum("2 approvals wanted" in one.what for one in asking.messages) == 2
+
+
+def test_a_topic_created_again_is_asked_for_again_by_the_same_plan(tmp_path: Path) -> None:
+    """Right before its run. Signatures from before count for nothing, new ones at once: that is no failure of it."""
+    asking = Asking(tmp_path, brokers=FEW)
+    lists = tuple(asking.rig.replicas.values())
+    with asking.opened() as autopilot:
+        asking.rig.twin.crash(3)
+        asking.watch(autopilot, 1.25 * HOUR_S, LOOKS_S)
+        first = autopilot.memory.findings[GONE]
+        asking.approve("ann", "bob")
+        asking.rig.client.delete_topics(["t"]).raise_if_any()
+        asking.rig.transport.sleep(10.0)
+        asking.rig.client.create_topics([NewTopic("t", assignments=lists)]).raise_if_any()
+        asking.rig.transport.sleep(10.0)
+        asking.watch(autopilot, LOOKS_S, LOOKS_S)
+        second = autopilot.memory.findings[GONE]
+        assert (first.proposal and first.proposal.plan_id) == (second.proposal and second.proposal.plan_id)
+        assert (autopilot.memory.acts, second.problem) == ((), "")
+        assert second.asked not in {None, first.asked}
+        asking.approve("ann", "bob")
+        asking.watch(autopilot, 2 * LOOKS_S, LOOKS_S)
+        assert [one.outcome for one in autopilot.memory.acts] == ["done"]
+    (void,) = [one for one in asking.messages if "its approval is void" in one.what]
+    assert "topic t was deleted and created again" in void.why
     assert sum("2 approvals wanted" in one.what for one in asking.messages) == 2
 
 
@@ -207,7 +239,7 @@ def test_a_request_that_was_void_permits_nothing_when_it_is_back(asking: Asking)
         asking.watch(autopilot, 3 * LOOKS_S, LOOKS_S)
         assert autopilot.memory.acts == ()
     voids = [one.why for one in asking.messages if "its approval is void" in one.what]
-    assert voids[2:] == ["the request that is there is not the one that was asked"]
+    assert voids[2:] == ["its request is gone, or not the one that was asked"]
 
 
 def test_without_its_signers_an_autopilot_runs_nothing_and_says_why(asking: Asking) -> None:
@@ -222,6 +254,39 @@ def test_without_its_signers_an_autopilot_runs_nothing_and_says_why(asking: Aski
         assert finding.judged.lacking.startswith("approvals could not be read: ")
         assert finding.state is State.PROPOSED
         assert 3 in asking.holders()
+
+
+@pytest.mark.parametrize("content", [None, b"{"], ids=["gone", "damaged"])
+def test_a_request_that_cannot_be_read_any_more_is_asked_again(asking: Asking, content: bytes | None) -> None:
+    """Else nobody could sign it, and the repair would wait for ever."""
+    with asking.opened() as autopilot:
+        asking.rig.twin.crash(3)
+        asking.watch(autopilot, 0.75 * HOUR_S, LOOKS_S)
+        asking.request.unlink()
+        if content is not None:
+            asking.request.write_bytes(content)
+        asking.watch(autopilot, 3 * LOOKS_S, LOOKS_S)
+        asking.approve("ann", "bob")
+        asking.watch(autopilot, HOUR_S, LOOKS_S)
+        assert [one.outcome for one in autopilot.memory.acts] == ["done"]
+    (void,) = [one.why for one in asking.messages if "its approval is void" in one.what]
+    assert void == "its request is gone, or not the one that was asked"
+
+
+def test_a_request_that_cannot_be_written_is_told_and_written_later(asking: Asking) -> None:
+    folder = asking.request.parent
+    with asking.opened() as autopilot:
+        folder.write_text("in the way")
+        asking.rig.twin.crash(3)
+        asking.watch(autopilot, 0.75 * HOUR_S, LOOKS_S)
+        (told,) = [one for one in asking.messages if "it is not repaired" in one.what]
+        assert told.why == f"it could not be proposed: {asking.request}: not a directory"
+        folder.unlink()
+        asking.watch(autopilot, 1.25 * HOUR_S, LOOKS_S)
+        asking.approve("ann", "bob")
+        asking.watch(autopilot, HOUR_S, LOOKS_S)
+        assert [one.outcome for one in autopilot.memory.acts] == ["done"]
+    assert sum("2 approvals wanted" in one.what for one in asking.messages) == 1
 
 
 def test_an_approval_that_expires_is_asked_again(tmp_path: Path) -> None:

@@ -10,9 +10,22 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.autopilot.events import Ended, Event, Name, Resumed, RunBegan, Silenced, State
+from kreassign.autopilot.events import (
+    ApprovalAsked,
+    ApprovalsJudged,
+    Ended,
+    Event,
+    Name,
+    NotPlanned,
+    Planned,
+    Resumed,
+    RunBegan,
+    RunEnded,
+    Silenced,
+    State,
+)
 from kreassign.autopilot.memory import Memory
-from kreassign.autopilot.policy import Kind
+from kreassign.autopilot.policy import Kind, Level
 from kreassign.clock import Clock
 from kreassign.errors import InputError, JournalTaken, MirrorUnavailable, StandsBy
 from kreassign.executor.journal import read_events
@@ -21,7 +34,14 @@ from kreassign.model.run import Operator
 from kreassign.operations import journal_waits
 from kreassign.operations.autopilot import STAND_BY_S, Autopilot, watch_or_stand_by
 from kreassign.operations.autopilot_decisions import Decisions
-from kreassign.operations.autopilot_journal import DECISIONS, Requests, approval_path, decisions_path, remembered
+from kreassign.operations.autopilot_journal import (
+    DECISIONS,
+    Requests,
+    approval_path,
+    decisions_path,
+    proposal_path,
+    remembered,
+)
 from kreassign.operations.autopilot_keeper import LOST_S, Vigil, decisions_from_afar
 from kreassign.operations.mirrors import seen_from_afar
 from tests.autopilot.fleet import HOUR_S, Fleet, HostClock
@@ -145,6 +165,36 @@ def test_another_host_goes_on_between_decision_and_act(hosts: Hosts, monkeypatch
     (begun,) = [one for one in read_events(hosts.path("b"), DECISIONS)[: len(read_events(hosts.path("a"), DECISIONS))]
                 if isinstance(one, RunBegan)]  # fmt: skip
     assert begun.run_id == before.acts[0].run_id
+
+
+@pytest.mark.parametrize(("level", "after", "told"), [
+    ("act", RunEnded, "is done"), ("ask", ApprovalAsked, "2 approvals wanted"), ("propose", Planned, "to copy"),
+    ("act", NotPlanned, "it is not repaired"), ("ask", ApprovalsJudged, "its approval is void"),
+])  # fmt: skip
+def test_a_message_outlives_a_crash_right_after_its_event(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, level: str, after: type[Event], told: str
+) -> None:
+    """Such as while a second place that is gone keeps the event waiting."""
+    asking = Asking(tmp_path, "40m" if after is ApprovalsJudged else "24h")
+    asking.policy = replace(asking.policy, broker_gone=replace(asking.policy.broker_gone, level=Level(level)))
+    autopilot = asking.opened()
+    asking.rig.twin.crash(3)
+    if after is NotPlanned:
+        proposal_path(autopilot.decisions.journal.path, GONE).parent.write_text("in the way")
+    note = autopilot.decisions.note
+
+    def noted(event: Event) -> None:
+        note(event)
+        if isinstance(event, after) and getattr(event, "dead", "-"):
+            raise Killed
+
+    monkeypatch.setattr(autopilot.decisions, "note", noted)
+    with suppress(Killed):
+        asking.watch(autopilot, 2 * HOUR_S, LOOKS_S)
+    autopilot.decisions.journal.close()
+    with asking.opened() as autopilot:
+        asking.watch(autopilot, 2 * LOOKS_S, LOOKS_S)
+    assert sum(told in one.what for one in asking.messages) == 1
 
 
 def test_another_host_ends_the_repair_of_a_lost_one(hosts: Hosts) -> None:

@@ -218,9 +218,9 @@ class Decisions:
         # A plan may be good between two refusals: what is refused still is told once a day.
         is_known = why == told and 0 <= at_ms - told_ms < DAY_MS
         is_new = not is_known and (why == told or why != self.memory.findings[name].problem)
+        if is_new:
+            self.tell(about(name, "it is not repaired", why, ("kreassign autopilot why",)))
         # What does not pass within minutes counts as a failure, whose patience grows.
         self.note(NotPlanned(at_ms, name, why, is_passing, is_passing and not is_new))
         if not is_known:
             self._refusals[name] = (why, at_ms)
-        if is_new:
-            self.tell(about(name, "it is not repaired", why, ("kreassign autopilot why",)))

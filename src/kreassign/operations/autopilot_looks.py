@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -216,11 +217,9 @@ def why(
     """Each open finding with all gates, by a look of now; changes and writes nothing."""
     ours = [one.run_id for one in memory.acts]
     explain = partial(explained_settings, (state_dir,), memory.cluster_id, left_by=ours)
-    unread: Act | None = None
-    try:
-        run = run_of(memory, state_dir)
-    except JournalUnreadable:
-        run, unread = None, memory.running
+    run, unread = None, memory.running
+    with suppress(JournalUnreadable):
+        run, unread = run_of(memory, state_dir), None
     now = observe(client, clock.now_ms(), run, explain)
     if unread is not None:
         now = with_unread_run(now, unread)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -67,28 +68,29 @@ class Proposals:
             fresh = plan_repair(self._client, name, look, self._clock, avoid, alive)
             self._lease.confirm()  # Planning takes minutes, and so does the rehearsal.
             repairs = self._rehearsed(kept(path, before.proposal, fresh, look, avoid), before, look, avoid, alive)
-        except ClusterError as error:
-            self._decisions.fail(name, f"it could not be planned: {error_text(error)}", is_passing=True)
-            return None
-        except OSError as error:
-            self._decisions.fail(
-                name, f"its plan could not be written to {path.parent}: {error.strerror}", is_passing=True
-            )
+            self._propose(repairs, before, look)
+        except (ClusterError, OSError) as error:
+            self._decisions.fail(name, f"it could not be proposed: {error_text(error)}", is_passing=True)
             return None
         except (InputError, Infeasible) as error:
             self._decisions.fail(name, f"no plan repairs it: {error_text(error)}")
             return None
-        self._decisions.keep_files(name)
-        self._decisions.note(repairs.planned)
-        if self._decisions.policy.level(name.kind) is Level.ASK:
-            self.read_approvals(now, repairs.topic_ids)
-            if self._decisions.memory.findings[name].asked is None and not is_restless(look, name):
-                self._ask(repairs, now)
-        elif before.state is not State.PROPOSED:
-            is_for_people = self._decisions.policy.level(name.kind) is Level.PROPOSE and repairs.plan is not None
-            run = shlex.join(("kreassign", "run", str(path), *self._decisions.policy.runs.words))
-            self._decisions.tell(proposed_message(repairs.planned, (run,) if is_for_people else ()))
         return repairs
+
+    def _propose(self, repairs: Repairs, before: Finding, look: Look) -> None:
+        """Write the proposal down, and tell it, or ask people to sign it. Raises OSError."""
+        name, level = before.name, self._decisions.policy.level(before.name.kind)
+        self._decisions.keep_files(name)
+        if level is not Level.ASK and before.state is not State.PROPOSED:
+            path = str(proposal_path(self._decisions.journal.path, name))
+            run = shlex.join(("kreassign", "run", path, *self._decisions.policy.runs.words))
+            is_for_people = level is Level.PROPOSE and repairs.plan is not None
+            self._decisions.tell(proposed_message(repairs.planned, (run,) if is_for_people else ()))
+        self._decisions.note(repairs.planned)
+        if level is Level.ASK:
+            self.read_approvals(look.now, repairs.topic_ids)
+            if self._decisions.memory.findings[name].asked is None and not is_restless(look, name):
+                self._ask(repairs, look.now)
 
     def _rehearsed(
         self, repairs: Repairs, before: Finding, look: Look, avoid: tuple[int, ...], alive: Alive
@@ -138,11 +140,11 @@ class Proposals:
         path = approval_path(self._decisions.journal.path, planned.name)
         make_folder(path.parent)
         approvals.write_request(path, request)
-        self._decisions.keep_files(planned.name)
-        self._decisions.note(ApprovalAsked(request.at_ms, planned.name, request.request_id))
         what = f"{planned.sentences[0]}; {counted(rule.least, 'approval')} wanted"
         sign = f"kreassign autopilot approve {planned.name.kind} '{planned.name.subject}' --key FILE"
         self._decisions.tell(about(planned.name, what, "; ".join(planned.reasons), (sign, "kreassign autopilot why")))
+        self._decisions.keep_files(planned.name)
+        self._decisions.note(ApprovalAsked(request.at_ms, planned.name, request.request_id))
 
     def read_approvals(self, now: Observation, topic_ids: Mapping[str, str] = NOT_READ) -> None:
         """Judge what people have signed; a request that permits nothing any more is told.
@@ -159,16 +161,17 @@ class Proposals:
             judged = self._judged(finding.name, now, topic_ids)
             before = finding.judged
             if before is None or replace(judged, at_ms=before.at_ms) != before:
-                self._decisions.note(judged)
                 if judged.dead:
                     self._decisions.tell(about(finding.name, "its approval is void", judged.dead))
+                self._decisions.note(judged)
 
     def _judged(self, name: Name, now: Observation, topic_ids: Mapping[str, str]) -> ApprovalsJudged:
-        wanted, asked = self._wanted(name), self._decisions.memory.findings[name].asked
+        wanted, asked, request = self._wanted(name), self._decisions.memory.findings[name].asked, None
         try:
-            request = approvals.request_of(wanted.request)
-            if asked is not None and request.request_id != asked.request_id:
-                return ApprovalsJudged(now.at_ms, name, (), "the request that is there is not the one that was asked")
+            with suppress(InputError):
+                request = approvals.request_of(wanted.request)
+            if request is None or (asked is not None and request.request_id != asked.request_id):
+                return ApprovalsJudged(now.at_ms, name, (), "its request is gone, or not the one that was asked")
             lists = {one.topic_partition: one.replicas for one in now.placed}
             changes = {
                 one: each._replace(before=lists.get(one, ()), topic_id=topic_ids.get(one.topic))
@@ -191,9 +194,8 @@ class Proposals:
         run = self._run_of(plan, avoid, at_any_time=at_any_time)
         if self._decisions.policy.level(name.kind) is not Level.ASK:
             return run
-        wanted = self._wanted(name)
-        plan = approvals.approved_plan(approvals.request_of(wanted.request))
-        return replace(run, plan=plan, replan=False, approvals=wanted)
+        approved = approvals.approved_plan(approvals.request_of((wanted := self._wanted(name)).request))
+        return replace(run, plan=approved, replan=False, approvals=wanted)
 
 
 def _changes(repairs: Repairs, now: Observation) -> Changes:

@@ -13,6 +13,7 @@ from kreassign.autopilot.core import EndRun, HoldRun, Order, PauseRun, ReleaseRu
 from kreassign.autopilot.events import EndAsked, Name, Planned, Result, RunBegan, RunEnded
 from kreassign.autopilot.gains import amount_of
 from kreassign.autopilot.gates import hours_of
+from kreassign.autopilot.memory import remember
 from kreassign.autopilot.messages import about
 from kreassign.autopilot.observation import US, Absent, Known, Observation
 from kreassign.autopilot.symptoms import Look
@@ -190,9 +191,9 @@ class RepairRuns:
         act = self._decisions.memory.running
         assert act is not None, "only a repair that began ends"
         ended = RunEnded(self._clock.now_ms(), name, result, copied_bytes, **more)
-        self._decisions.note(ended)
-        what = f"its run {act.run_id} is {ended.text}; {self._decisions.memory.acts[-1].account}"
+        what = f"its run {act.run_id} is {ended.text}; {remember(self._decisions.memory, ended).acts[-1].account}"
         self._decisions.tell(about(name, what, f"{ended.by} ended it" if ended.by else cost))
+        self._decisions.note(ended)
 
     def _tell_left(self, name: Name, run_id: str, error: errors.KreassignError) -> None:
         if str(error) != self._told_problem:
