@@ -135,13 +135,12 @@ class Alternatives:
     """Several plans of which none beats another in bytes, balance, time and changes of leaders."""
 
     choices: tuple[Choice, ...]
-    problem: Problem
     origin: Origin
 
     def outcome(self, choice: Choice) -> Outcome:
         """Outcome of one of the plans, with its facts."""
         origin = replace(self.origin, task=f"rebalance, {choice.asked_for}")
-        return outcome_of(self.problem, choice.assignment, origin)
+        return outcome_of(choice.problem, choice.assignment, origin)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -223,7 +222,7 @@ def pareto(inputs: Inputs, request: PlanRequest = PLAIN) -> Alternatives:
     problem, left = plan_around(Rebalance().pose(inputs).problem)
     problem = request.budgeted(problem)
     choices = pareto_choices(problem, request.rate_bytes_per_s or ANY_RATE)
-    return Alternatives(choices, problem, _origin(inputs, "rebalance", request, left))
+    return Alternatives(choices, _origin(inputs, "rebalance", request, left))
 
 
 def brokers_needed(inputs: Inputs, circumstances: WhatIf, at_most: float, request: PlanRequest = PLAIN) -> RightSize:

@@ -76,6 +76,8 @@ def reasons_to_leave(case: Case) -> Callable[[int], str]:
     def told(partition: int) -> str:
         if not now.may_move[partition]:
             return f": it {Hold(int(now.holds[partition])).keeps()}"
+        if not problem.rules.between_brokers:
+            return ": this task copies nothing from broker to broker"
         kept = _kept(case, partition)
         held = np.bincount(racks[kept], minlength=int(racks.max()) + 1)
         missing = int(now.wanted_factors[partition]) - len(kept)

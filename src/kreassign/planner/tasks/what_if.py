@@ -255,19 +255,25 @@ ANY_RATE = 1e6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """One plan: its variant of the request, its cost, and the widest miss of the bands that it leaves."""
+    """One plan: its variant of the request, its cost, and the widest miss of the bands that it leaves.
+
+    `problem` has the bands of the request, with the rules and the budget of the variant. `undone` is the number of
+    sentences on what the request demands and this plan leaves undone.
+    """
 
     id: str
     asked_for: str
+    problem: Problem
     assignment: Assignment
     moved_bytes: int
     imbalance: float
     seconds: float
     leader_changes: int
+    undone: int = 0
 
     @property
     def _costs(self) -> tuple[float, ...]:
-        return self.moved_bytes, round(self.imbalance, 9), self.seconds, self.leader_changes
+        return self.moved_bytes, round(self.imbalance, 9), self.seconds, self.leader_changes, self.undone
 
     def beats(self, other: Choice) -> bool:
         """True if this plan is nowhere worse than the other and somewhere better."""
@@ -277,13 +283,13 @@ class Choice:
 def pareto(problem: Problem, rate_bytes_per_s: float = ANY_RATE) -> tuple[Choice, ...]:
     """Plans with other bands, fewer bytes, no leader changes, or only leader changes; the fewest bytes first.
 
-    Balance is judged by the bands of the problem. Plans that another plan beats in bytes, balance, time and leader
-    changes are left out, and so are equal ones.
+    Balance is judged by the bands of the problem. Plans that another plan beats in bytes, balance, time, leader changes
+    and what it leaves undone are left out, and so are equal ones.
     """
     found: dict[str, Choice] = {}
     for asked_for, variant in _variants(problem):
         try:
-            choice = _choice(problem, asked_for, solve(variant).assignment, rate_bytes_per_s)
+            choice = _choice(problem, variant, asked_for, rate_bytes_per_s)
         except Infeasible:
             continue
         found.setdefault(choice.id, choice)
@@ -304,14 +310,17 @@ def _variants(problem: Problem) -> Iterator[tuple[str, Problem]]:
         yield f"{part:.0%} of the bytes", replace(problem, budget=budget)
 
 
-def _choice(problem: Problem, asked_for: str, assignment: Assignment, rate: float) -> Choice:
+def _choice(problem: Problem, variant: Problem, asked_for: str, rate: float) -> Choice:
+    assignment = solve(variant).assignment
     found = evaluate(problem, assignment)
     return Choice(
         id=plan_id(plan_of(problem, assignment)),
         asked_for=asked_for,
+        problem=replace(problem, rules=variant.rules, budget=variant.budget),
         assignment=assignment,
         moved_bytes=found.moved_bytes,
         imbalance=found.imbalance,
         seconds=predict(problem, assignment, rate).seconds,
         leader_changes=found.leader_changes,
+        undone=len(found.unfinished) + len(found.violations),
     )
