@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from kreassign.planner import Band, PartitionFacts, Problem, Rules, solve
+from kreassign.errors import Infeasible
+from kreassign.planner import Band, Budget, PartitionFacts, Problem, Rules, solve
 from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.check.topics import leaders_kept
 from kreassign.planner.goals import LEADERS
@@ -62,6 +63,26 @@ def test_one_that_lags_leads_where_no_other_can() -> None:
     assert list(leaders_kept(problem, found)) == [
         "broker 3 keeps leading t-0, t-1: its next leader is not in sync, and Kafka elects only what is"
     ]
+
+
+LAGGING = [partition(number, 2, 1, isr=(2,)) for number in range(2)]
+FEW = "broker 1 leads 0 partitions of topic t, not 1"
+BEHIND = "its copies of t-0, t-1 are not in sync, and Kafka elects only what is"
+
+
+def test_too_few_leaders_of_a_topic_are_refused_with_the_copies_that_lag() -> None:
+    problem = leaders_only(posed(brokers(1, 2), LAGGING, rules=Rules(least_topic_leaders={"t": 1})))
+    with pytest.raises(Infeasible) as refused:
+        solve(problem)
+    assert f"{FEW}; {BEHIND}" in str(refused.value)
+    problem = replace(problem, budget=Budget(leader_changes=2))
+    assert evaluate(problem, solve(problem).assignment).unfinished == (f"{FEW}; {BEHIND}",)
+
+
+def test_a_lost_copy_that_the_budget_leaves_does_not_lead() -> None:
+    loads = [partition(number, 1, 2, lost_on=(2,)) for number in range(4)]
+    problem = posed(brokers(1, 2, 3), loads, bands=(Band(LEADERS),), budget=Budget(moves=0))
+    assert led(problem) == [1] * 4
 
 
 def test_the_preferred_leader_may_lead_again_although_it_lags() -> None:

@@ -16,7 +16,7 @@ from kreassign.model.text import counted, format_amount
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IndexArray, IntArray, pairs, sums
 from kreassign.planner.check.case import Case, reasons_to_leave
 from kreassign.planner.check.cost import Changes, forced_copies
-from kreassign.planner.problem.holds import Hold, first_names, held_sentences
+from kreassign.planner.problem.holds import Hold, first_names, held_sentences, lagging_copies
 from kreassign.planner.problem.problem import Assignment, Problem, RackLimits, RackRule
 
 SHOWN_PER_RULE = 100
@@ -407,19 +407,19 @@ def _drained_log_dirs(case: Case) -> Iterator[str]:
 
 
 def _least_leaders(case: Case) -> Iterator[str]:
-    partitions, brokers = case.problem.partitions, case.problem.brokers
+    now, brokers = case.problem.partitions, case.problem.brokers
     leading = np.flatnonzero(brokers.is_live & ~brokers.must_empty & brokers.may_get_leaders)
+    lags = now.lags & (np.arange(len(now.replicas)) != now.offsets[now.owners])  # what leads now may lead on
     for topic, least in case.problem.rules.least_topic_leaders.items():
-        chosen = np.isin(
-            partitions.topics, [place for place, name in enumerate(partitions.topic_names) if name == topic]
-        )
+        chosen = np.isin(now.topics, [place for place, name in enumerate(now.topic_names) if name == topic])
         led = np.bincount(case.leaders[chosen], minlength=len(brokers))
-        before = partitions.replicas[partitions.offsets[:-1]][chosen]
+        before = now.replicas[now.offsets[:-1]][chosen]
         led_before = np.bincount(before, minlength=len(brokers))
         demanded = np.full_like(led, least) if case.problem.rules.may_change_leaders else np.minimum(least, led_before)
         for broker in leading[(led < demanded)[leading]]:
-            leads = counted(int(led[broker]), "partition")
-            yield f"broker {brokers.ids[broker]} leads {leads} of topic {topic}, not {least}"
+            leads, behind = counted(int(led[broker]), "partition"), now.owners[lags & (now.replicas == broker)]
+            why = lagging_copies([now.name(one) for one in behind[chosen[behind]].tolist()])
+            yield f"broker {brokers.ids[broker]} leads {leads} of topic {topic}, not {least}{why}"
 
 
 def _drained(case: Case) -> Iterator[str]:

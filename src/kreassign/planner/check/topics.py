@@ -17,7 +17,7 @@ from kreassign.model.text import agreeing, counted
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, pairs
 from kreassign.planner.check.evaluate import share_of_each
 from kreassign.planner.goals import LEADERS, REPLICAS, Goal
-from kreassign.planner.problem.holds import first_names, held_sentences
+from kreassign.planner.problem.holds import NOT_ELECTED, first_names, held_sentences
 from kreassign.planner.problem.problem import Assignment, Problem
 
 # Replicas of a topic: topics that are not spread within the tolerance.
@@ -193,7 +193,7 @@ def leaders_kept(problem: Problem, assignment: Assignment) -> Iterator[str]:
             yield f"broker {brokers.ids[broker]} keeps leading: {sentence}"
         for chosen, why in (
             (of_broker & (after == broker) & now.may_move, "no other replica may lead"),
-            (of_broker & (after != broker) & unfit, "its next leader is not in sync, and Kafka elects only what is"),
+            (of_broker & (after != broker) & unfit, f"its next leader is {NOT_ELECTED}"),
         ):
             if chosen.any():
                 names = first_names([now.name(one) for one in np.flatnonzero(chosen).tolist()])

@@ -90,8 +90,17 @@ def held_sentences(held: Iterable[tuple[TopicPartition, Hold]]) -> Iterator[str]
 
 
 SHOWN_EXAMPLES = 5
+NOT_ELECTED = "not in sync, and Kafka elects only what is"
 
 
 def first_names(names: Collection[TopicPartition]) -> str:
     """The first partitions by name, and how many more there are."""
     return some_of(names, SHOWN_EXAMPLES)
+
+
+def lagging_copies(names: Collection[TopicPartition]) -> str:
+    """The end of a sentence about a broker that leads too little: its copies of these partitions lag."""
+    if not names:
+        return ""
+    its = "its copy of {} is" if len(names) == 1 else "its copies of {} are"
+    return f"; {its.format(first_names(names))} {NOT_ELECTED}"

@@ -21,7 +21,7 @@ from kreassign.model.cluster import listed_ids, named_brokers
 from kreassign.model.text import agreeing, counted, format_amount
 from kreassign.planner.arrays import NOWHERE, BoolArray, IndexArray
 from kreassign.planner.goals import DISK, Goal
-from kreassign.planner.problem.holds import Hold, first_names, held_sentences
+from kreassign.planner.problem.holds import Hold, first_names, held_sentences, lagging_copies
 from kreassign.planner.problem.problem import ANY_RACKS, Budget, Problem, RackRule
 from kreassign.planner.search.compiled import kernels, loops
 from kreassign.planner.search.compiled.kernels import NO_RANK, REMOVED, Encoding, SlotsByBroker, State, slots_by_broker
@@ -374,6 +374,7 @@ def refuse_few_leaders(problem: Problem, state: State) -> None:
 
 def _few_leaders(problem: Problem, state: State) -> Iterator[tuple[str, str]]:
     brokers, partitions = problem.brokers, problem.partitions
+    follows = np.arange(len(partitions.replicas)) != partitions.offsets[partitions.owners]
     for topic, least in sorted(problem.rules.least_topic_leaders.items()):
         its = np.flatnonzero(np.array([name == topic for name in partitions.topic_names])[partitions.topics])
         hosts = state.places[state.leaders[its]]
@@ -382,7 +383,9 @@ def _few_leaders(problem: Problem, state: State) -> Iterator[tuple[str, str]]:
         demanded = np.full_like(led, least) if problem.rules.may_change_leaders else np.minimum(least, before)
         for broker in np.flatnonzero((led < demanded) & brokers.staying & brokers.may_get_leaders).tolist():
             leads = counted(int(led[broker]), "partition")
-            few = f"broker {brokers.ids[broker]} leads {leads} of topic {topic}, not {least}"
+            behind = partitions.owners[partitions.lags & follows & (partitions.replicas == broker)]
+            lags = lagging_copies([partitions.name(one) for one in behind[np.isin(behind, its)].tolist()])
+            few = f"broker {brokers.ids[broker]} leads {leads} of topic {topic}, not {least}{lags}"
             yield "leaders of a topic", f"no plan was found in which every broker leads enough of a topic: {few}"
 
 

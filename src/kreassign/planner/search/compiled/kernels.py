@@ -218,16 +218,17 @@ def may_lead(encoding: Encoding, broker: int) -> bool:
 
 @compiled_part
 def may_be_given(encoding: Encoding, partition: int, broker: int) -> bool:
-    """True if a broker may lead partitions, and its copy of this one is not known to be out of sync."""
+    """True if a broker may lead partitions, and its copy of this one is not known to be lost or out of sync."""
     return may_lead(encoding, broker) and not is_behind(encoding, partition, broker)
 
 
 @compiled_part
 def is_behind(encoding: Encoding, partition: int, broker: int) -> bool:
-    """True if the copy that a broker holds at present is known to be out of sync: Kafka elects none of those."""
+    """True if the copy that a broker holds at present is lost or not in sync: Kafka elects none of those."""
     behind = False
     for slot in range(encoding.offsets[partition], encoding.offsets[partition + 1]):
-        behind |= bool(encoding.lost_on[slot] == LAGS and encoding.initial_brokers[slot] == broker)
+        lost = encoding.lost_on[slot] == LAGS or encoding.lost_on[slot] == broker
+        behind |= bool(lost and encoding.initial_brokers[slot] == broker)
     return behind
 
 
@@ -244,7 +245,8 @@ def may_host(encoding: Encoding, state: State, slot: int, broker: int) -> bool:
     broker_set = encoding.partition_sets[partition]
     if broker_set >= 0 and encoding.broker_sets[broker] != broker_set:
         return False
-    if state.leaders[partition] == slot:
+    leads = state.leaders[partition] == slot
+    if leads:
         if not may_lead(encoding, broker):
             return False
         origin = state.places[slot]
@@ -253,7 +255,8 @@ def may_host(encoding: Encoding, state: State, slot: int, broker: int) -> bool:
     beside = 0
     for other in range(encoding.offsets[partition], encoding.offsets[partition + 1]):
         place = state.places[other]
-        if encoding.lost_on[other] == broker:
+        lags = leads and encoding.lost_on[other] == LAGS and encoding.initial_brokers[other] == broker
+        if lags or encoding.lost_on[other] == broker:
             return False
         if other == slot or place < 0:
             continue
