@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from kreassign.model.closures import Closure
-from kreassign.planner import Band, BrokerFacts, Problem, solve
+from kreassign.planner import Band, BrokerFacts, Problem, Rules, solve
 from kreassign.planner.check.evaluate import evaluate
+from kreassign.planner.check.topics import leaders_missed, topics_outside
 from kreassign.planner.goals import LEADERS
 from kreassign.planner.tasks import demote, drain_brokers, leaders_only, only_forced, plan_around, rebalance
 from tests.planner.small_problems import brokers, partition, posed
@@ -59,6 +60,27 @@ def test_a_dead_broker_keeps_its_share_beside_it(closed: BrokerFacts) -> None:
     problem, missed = balanced([*brokers(1, 2, 3), closed, DEAD], loads, rebalance)
     assert missed == []
     assert problem.limits.mean[:, 0] == pytest.approx([2, 2, 2, 0, 4])
+
+
+@pytest.mark.parametrize(("closed", "kept"), [(MAINTENANCE, {"may_move": False}), (SILENT, {}), (DEAD, {})])
+def test_a_topic_counts_what_a_closed_broker_keeps_of_it(closed: BrokerFacts, kept: dict) -> None:
+    """The closed broker leads four partitions of t, and has nothing of u."""
+    loads = [*led_by(1, 2, 3, 1, 2, 3), *(partition(10 + one, closed.id, 1, **kept) for one in range(4))]
+    loads += [partition(number, number % 3 + 1, topic="u") for number in range(12)]
+    rules = Rules(topic_leaders=0.0)
+    problem, _ = plan_around(rebalance(posed([*brokers(1, 2, 3), closed], loads, bands=(), rules=rules)))
+    found = solve(problem).assignment
+    assert (leaders_missed(problem, found), evaluate(problem, found).leader_changes) == ({}, 0)
+
+
+@pytest.mark.parametrize("closed", [SILENT, DEAD])
+def test_a_topic_counts_the_replicas_that_a_closed_broker_keeps(closed: BrokerFacts) -> None:
+    loads = [*(partition(one, one % 3 + 1) for one in range(6)), *(partition(10 + one, closed.id) for one in range(4))]
+    loads += [partition(number, number % 3 + 1, topic="u") for number in range(12)]
+    rules = Rules(topic_spread=0.0)
+    problem, _ = plan_around(rebalance(posed([*brokers(1, 2, 3), closed], loads, bands=(), rules=rules)))
+    found = solve(problem).assignment
+    assert (topics_outside(problem, found), evaluate(problem, found).moves) == ((), 0)
 
 
 def test_what_no_other_replica_can_lead_stays_with_a_demoted_broker() -> None:

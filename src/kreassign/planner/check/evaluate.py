@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kreassign.model.text import format_load, told_load
-from kreassign.planner.arrays import NOWHERE, BytesArray, FloatArray, sums
+from kreassign.planner.arrays import NOWHERE, BoolArray, BytesArray, FloatArray, sums
 from kreassign.planner.check.case import Case
 from kreassign.planner.check.cost import Changes, changes_of
 from kreassign.planner.check.legality import above_limits, out_of_reach, unfinished, violations
@@ -316,6 +316,15 @@ def share_of_each(problem: Problem, goal: Goal) -> FloatArray:
 
 def _around_kept_leaders(problem: Problem, leading: FloatArray, part: FloatArray) -> FloatArray:
     """Leave brokers that are given no leaders what they keep leading, and share out the rest by `part`."""
+    now, (takes, leads) = problem.partitions, takers_of_leaders(problem)
+    kept = sums(now.replicas[leads], leading[now.owners[leads]], len(problem.brokers))
+    part = np.where(takes, part, 0.0)
+    led_by_others = max(0.0, leading.sum() - kept.sum())
+    return np.asarray((kept + part / (part.sum() or 1.0) * led_by_others) / leading.sum())
+
+
+def takers_of_leaders(problem: Problem) -> tuple[BoolArray, BoolArray]:
+    """Brokers that a plan may give leadership, (N,), and the leading replicas that the others keep, (S,)."""
     now, brokers, rules = problem.partitions, problem.brokers, problem.rules
     stays = brokers.is_live & ~brokers.must_empty
     takes = stays & brokers.may_get_leaders & brokers.may_be_named
@@ -327,11 +336,7 @@ def _around_kept_leaders(problem: Problem, leading: FloatArray, part: FloatArray
     if not rules.leaders or rules.only_forced or rules.is_given:
         fixed |= ~problem.leaving & (stays & brokers.may_lead & ~brokers.may_get_leaders)[now.replicas]
     leads = np.arange(len(now.replicas)) == now.offsets[now.owners]
-    led = np.where(leads & fixed, leading[now.owners], 0.0)
-    kept = np.where(takes | ~stays, 0.0, sums(now.replicas, led, len(brokers)))
-    part = np.where(takes, part, 0.0)
-    led_by_others = max(0.0, leading.sum() - kept.sum())
-    return np.asarray((kept + part / (part.sum() or 1.0) * led_by_others) / leading.sum())
+    return takes, leads & fixed & (stays & ~takes)[now.replicas]
 
 
 # Log directories that stay full under a plan between brokers. Reported so that "nothing to do" does not mislead.

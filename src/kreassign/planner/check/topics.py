@@ -15,7 +15,7 @@ import numpy as np
 from kreassign.model.plan_facts import LeaderRacks, TopicLeaders, UnevenTopic
 from kreassign.model.text import agreeing, counted
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, pairs
-from kreassign.planner.check.evaluate import share_of_each
+from kreassign.planner.check.evaluate import share_of_each, takers_of_leaders
 from kreassign.planner.goals import LEADERS, REPLICAS, Goal
 from kreassign.planner.problem.holds import NOT_ELECTED, first_names, held_sentences
 from kreassign.planner.problem.problem import Assignment, Problem
@@ -56,11 +56,25 @@ def _unspread_topics(problem: Problem, assignment: Assignment, tolerance: float)
 
 
 def shares_by_topic(problem: Problem, goal: Goal) -> Iterator[tuple[int, FloatArray]]:
-    """Target share of each broker per topic, (N,); 0 outside its broker set."""
-    parts, partitions = share_of_each(problem, goal), problem.partitions
-    for topic, tenant in dict(zip(partitions.topics.tolist(), partitions.broker_sets.tolist(), strict=True)).items():
-        usable = parts * ((tenant == NOWHERE) | (problem.brokers.broker_sets == tenant))
-        yield topic, usable / usable.sum() if usable.any() else usable
+    """Target share of each broker per topic, (N,); outside its broker set, only what a closed broker keeps."""
+    now, brokers = problem.partitions, problem.brokers
+    gets, kept = takers_of_leaders(problem) if goal is LEADERS else _takers_of_replicas(problem)
+    parts, held = np.where(gets, share_of_each(problem, goal), 0.0), np.zeros((len(now.topic_names), len(brokers)))
+    np.add.at(held, (now.topics[now.owners[kept]], now.replicas[kept]), 1.0)
+    totals = np.bincount(now.topics, np.ones(len(now)) if goal is LEADERS else now.wanted_factors)
+    for topic, tenant in dict(zip(now.topics.tolist(), now.broker_sets.tolist(), strict=True)).items():
+        usable = parts * ((tenant == NOWHERE) | (brokers.broker_sets == tenant))
+        stays = held[topic] / totals[topic]
+        yield topic, stays + usable / (usable.sum() or 1.0) * max(0.0, 1.0 - stays.sum())
+
+
+def _takers_of_replicas(problem: Problem) -> tuple[BoolArray, BoolArray]:
+    """Brokers that changed lists may name and that are not down, (N,), and the replicas that the others keep, (S,)."""
+    now, gets = problem.partitions, problem.brokers.may_be_named.copy()
+    if problem.gone is not None:
+        gets &= ~problem.gone.brokers
+    stays = problem.brokers.is_live & ~problem.brokers.must_empty & ~gets
+    return gets, stays[now.replicas] & ~now.may_move[now.owners]
 
 
 def least_and_most(middle: float, tolerance: float) -> tuple[int, int]:

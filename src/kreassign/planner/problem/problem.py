@@ -651,19 +651,25 @@ class Problem:
 
         Of a load that only leaders have, brokers that get no leaders keep theirs, and the others share the rest.
         """
-        shares = self.brokers.weights(goal.name)
-        brokers, loads = self.brokers, goal.leader(self.partitions)
-        fixed = brokers.staying & ~(brokers.may_get_leaders & brokers.may_be_named)
-        if self.gone is not None:
-            fixed |= self.gone.brokers
-        if goal.follower(self.partitions).any() or not fixed.any() or not loads.sum():
+        shares, now, loads = self.brokers.weights(goal.name), self.partitions, goal.leader(self.partitions)
+        fixed = self.gets_no_leaders
+        if goal.follower(now).any() or not fixed.any() or not loads.sum():
             return shares
-        kept = np.where(fixed, self._kept_leaders(loads), 0.0) / loads.sum()
+        led = self.kept_leaders
+        kept = sums(now.replicas[now.offsets[:-1][led]], loads[led], len(self.brokers)) / loads.sum()
         rest = np.where(fixed, 0.0, shares)
         return np.asarray(kept + rest / (rest.sum() or 1.0) * max(0.0, 1.0 - kept.sum()))
 
-    def _kept_leaders(self, loads: FloatArray) -> FloatArray:
-        """Load of the partitions that each broker goes on leading although it may not be given any, (N,)."""
+    @property
+    def gets_no_leaders(self) -> BoolArray:
+        """Mask of brokers that hold replicas in the end, and may not be given leadership, (N,)."""
+        brokers = self.brokers
+        fixed: BoolArray = brokers.staying & ~(brokers.may_get_leaders & brokers.may_be_named)
+        return fixed if self.gone is None else fixed | self.gone.brokers
+
+    @property
+    def kept_leaders(self) -> BoolArray:
+        """Mask of partitions that a broker goes on leading although it may not be given any, (P,)."""
         now, brokers, rules = self.partitions, self.brokers, self.rules
         placed = np.flatnonzero(now.factors)
         heads = now.offsets[:-1][placed]
@@ -673,5 +679,6 @@ class Problem:
         stays = ~has_heir & (not rules.between_brokers)
         if not rules.may_change_leaders:  # then maintenance takes no partition from the broker
             stays |= brokers.may_lead[leaders] & ~brokers.may_get_leaders[leaders]
-        kept = ~now.may_move[placed] | (stays & ~self.leaving[heads])
-        return sums(leaders[kept], loads[placed[kept]], len(brokers))
+        kept = np.zeros(len(now), bool)
+        kept[placed] = self.gets_no_leaders[leaders] & (~now.may_move[placed] | (stays & ~self.leaving[heads]))
+        return kept

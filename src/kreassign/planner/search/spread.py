@@ -21,7 +21,8 @@ from kreassign.planner.search.compiled.spread_loops import Spread, spread_leader
 # Spread of topics: their replicas, and their leaders, evenly over the brokers, in whole numbers.
 #
 # With n(t, b) the replicas of topic t on broker b (or its partitions that b leads), s(b) the share of the broker and
-# N(t) all that the topic has, n should be from floor(N s (1 - tolerance)) to ceil(N s (1 + tolerance)).
+# N(t) all that the topic has, n should be from floor(N s (1 - tolerance)) to ceil(N s (1 + tolerance)). Brokers that
+# are given none (down, cordoned, or leading nothing more) keep what they have of it, and the others share the rest.
 
 ROUNDS = 4
 ATTEMPTS = 64
@@ -84,14 +85,30 @@ def _spread(
     sets = np.full(len(partitions.topic_names), NOWHERE, np.int32)
     sets[topics] = partitions.broker_sets
     members = (sets[:, None] == NOWHERE) | (sets[:, None] == brokers.broker_sets[None, :])
-    shares = np.where(members, problem.shares_of(goal)[None, :], 0.0)
+    fixed, owners, hosts = _kept(problem, goal)
+    kept, counts = np.zeros(members.shape, np.int64), np.zeros(members.shape, np.int64)
+    np.add.at(kept, (topics[owners], hosts), 1)
+    np.add.at(counts, (topics[placed[0]], placed[1]), 1)
+    shares = np.where(members & ~fixed, problem.shares_of(goal)[None, :], 0.0)
     whole = shares.sum(axis=1, keepdims=True)
-    middle = totals[:, None] * np.divide(shares, whole, out=np.zeros_like(shares), where=whole > 0)
+    rest = np.maximum(totals[:, None] - kept.sum(axis=1, keepdims=True), 0)
+    middle = kept + rest * np.divide(shares, whole, out=np.zeros_like(shares), where=whole > 0)
     least = np.floor(middle * (1 - tolerance) + ROUNDING).astype(np.int64)
     most = np.ceil(middle * (1 + tolerance) - ROUNDING).astype(np.int64)
-    counts = np.zeros(shares.shape, np.int64)
-    np.add.at(counts, (topics[placed[0]], placed[1]), 1)
     return Spread(topics, counts, np.maximum(least, 0), most)
+
+
+def _kept(problem: Problem, goal: Goal) -> tuple[BoolArray, IndexArray, IndexArray]:
+    """Brokers that are given none of a topic's leaders or replicas, (N,); partition and broker of each they keep."""
+    now, brokers = problem.partitions, problem.brokers
+    if goal is LEADERS:
+        led = np.flatnonzero(problem.kept_leaders)
+        return problem.gets_no_leaders, led, now.replicas[now.offsets[:-1][led]].astype(np.int64)
+    fixed: BoolArray = brokers.staying & ~brokers.may_be_named
+    if problem.gone is not None:
+        fixed |= problem.gone.brokers
+    held = np.flatnonzero(fixed[now.replicas] & ~now.may_move[now.owners])
+    return fixed, now.owners[held].astype(np.int64), now.replicas[held].astype(np.int64)
 
 
 # Failover: the successors must not exceed a limit if one more broker or rack is lost.
