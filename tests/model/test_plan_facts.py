@@ -71,6 +71,8 @@ def test_only_a_reason_of_capacity_tells_which_limit_would_be_exceeded() -> None
     (plan_facts.Reason("capacity:disk", 3, 1, 7e6, "B"),
      "a copy goes from broker 3 to broker 1: without it broker 3 would exceed its limit of disk by 7 MB"),
     (plan_facts.Reason("drain", 3, 1), "a copy goes from broker 3 to broker 1: broker 3 is to be emptied"),
+    (plan_facts.Reason("drain-dirs", 3, 3),
+     "a copy goes to another log directory of broker 3: its log directory is to be emptied"),
     (plan_facts.Reason("demote", 3, 1, leading=True),
      "leading goes from broker 3 to broker 1: broker 3 is to lead nothing"),
     (plan_facts.Reason("racks", None, 1), "broker 1 gets a copy: too many replicas are in one rack"),
@@ -83,6 +85,7 @@ def test_a_reason_says_what_goes_where_and_why(reason: plan_facts.Reason, senten
     ("disk", "balancing disk"), ("capacity:disk", "a limit of disk"),
     ("capacity", "balancing capacity"),
     ("drain", "a broker is to be emptied"), ("repair", "a broker is dead"),
+    ("drain-dirs", "a log directory is to be emptied"),
     ("together", "together with others nearer to the bands"),
 ])  # fmt: skip
 def test_the_cause_of_a_change_names_no_brokers(goal: str, cause: str) -> None:

@@ -27,11 +27,11 @@ MOST_UNEVEN = 20
 class Reason:
     """Why a replica moves or a leader changes.
 
-    `goal` is the name of a goal, or one of `drain`, `factor`, `racks`, `repair`, `cordoned`, `demote`, `log-dirs`,
-    `together` (only the changes as a whole relieve something), or `capacity:` and a resource (the task does not demand
-    the change, but without it the source would exceed its limit of that). `amount` in `unit` is what would miss the
-    bands again, or break the rule, if only this change were undone. `source` is the relieved broker, `destination` the
-    one that takes over; None without one. `leading` distinguishes a change of leader from a copy.
+    `goal` is the name of a goal, or one of `drain`, `drain-dirs`, `factor`, `racks`, `repair`, `cordoned`, `demote`,
+    `log-dirs`, `together` (only the changes as a whole relieve something), or `capacity:` and a resource (the task does
+    not demand the change, but without it the source would exceed its limit of that). `amount` in `unit` is what would
+    miss the bands again, or break the rule, if only this change were undone. `source` is the relieved broker,
+    `destination` the one that takes over; None without one. `leading` distinguishes a change of leader from a copy.
     """
 
     goal: str
@@ -96,6 +96,7 @@ def _balancing(way: str, reasons: Iterable[Reason]) -> str:
 
 _FORCED = {
     "drain": ("broker {source} is to be emptied", "a broker is to be emptied"),
+    "drain-dirs": ("its log directory is to be emptied", "a log directory is to be emptied"),
     "repair": ("broker {source} is dead", "a broker is dead"),
     "cordoned": (
         "broker {source} is cordoned, or may be, and Kafka refuses changed lists that name it",

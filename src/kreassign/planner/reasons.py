@@ -23,7 +23,7 @@ from kreassign.planner.problem.problem import Assignment, Problem
 
 ROUNDING = 1e-9
 CAPACITY = "capacity:"
-_NEVER_STAYS = frozenset({"drain", "repair", "factor", "cordoned"})
+_NEVER_STAYS = frozenset({"drain", "drain-dirs", "repair", "factor", "cordoned"})
 
 Cause = tuple[str, float, str]
 """Name of the cause of a shift, its amount, and the unit of the amount."""
@@ -159,6 +159,7 @@ def _forced(problem: Problem, assignment: Assignment, shifts: Shifts) -> list[Ca
     lost = set(zip(now.owners[now.is_lost].tolist(), now.replicas[now.is_lost].tolist(), strict=True))
     outside = problem.strays & problem.rules.repair_sets
     strays = set(zip(now.owners[outside].tolist(), now.replicas[outside].tolist(), strict=True))
+    drained = _in_drained_dirs(problem)
     present = Assignment.current(problem.partitions)
     repaired = rack_excess(problem, present) - rack_excess(problem, assignment)
     found: list[Cause | None] = []
@@ -173,6 +174,8 @@ def _forced(problem: Problem, assignment: Assignment, shifts: Shifts) -> list[Ca
             found.append(("repair", weight, "B"))
         elif brokers.must_empty[source]:
             found.append(("drain", weight, "B"))
+        elif not leading and (partition, source) in drained:
+            found.append(("drain-dirs", weight, "B"))
         elif not leading and not may_be_named[source]:
             found.append(("cordoned", weight, "B"))
         elif not leading and (partition, source) in strays:
@@ -186,6 +189,15 @@ def _forced(problem: Problem, assignment: Assignment, shifts: Shifts) -> list[Ca
         else:
             found.append(None)
     return found
+
+
+def _in_drained_dirs(problem: Problem) -> set[tuple[int, int]]:
+    """Partition and broker of each copy in a log directory to be drained."""
+    now, dirs = problem.partitions, problem.log_dirs
+    if dirs is None or not problem.rules.between_log_dirs:
+        return set()
+    chosen = (now.log_dirs != NOWHERE) & dirs.must_empty[now.log_dirs]
+    return set(zip(now.owners[chosen].tolist(), now.replicas[chosen].tolist(), strict=True))
 
 
 def _comes_nearer(problem: Problem, partition: int, source: int, destination: int) -> bool:
@@ -250,4 +262,4 @@ def _dir_reason(problem: Problem, assignment: Assignment, changes: Changes, plac
     drained = dirs is not None and before != NOWHERE and bool(dirs.must_empty[before])
     size: BytesArray = problem.partitions.size_bytes
     other = f"{CAPACITY}{DISK.name}" if problem.rules.only_forced else "log-dirs"
-    return Reason("drain" if drained else other, broker, broker, float(size[changes.owners[place]]), "B")
+    return Reason("drain-dirs" if drained else other, broker, broker, float(size[changes.owners[place]]), "B")

@@ -68,7 +68,7 @@ def test_forced_changes_are_named_by_what_forces_them(problem: Problem, change, 
 
 
 def test_changes_of_directory_are_drains_or_evenness() -> None:
-    for must_empty, goal in ((True, "drain"), (False, "log-dirs")):
+    for must_empty, goal in ((True, "drain-dirs"), (False, "log-dirs")):
         dirs = (LogDirFacts("/a", must_empty=must_empty), LogDirFacts("/b"))
         problem = posed(
             brokers(1, log_dirs=dirs), [partition(0, 1, log_dirs=("/a",))], rules=Rules(between_log_dirs=True)

@@ -109,6 +109,19 @@ def test_copies_on_their_way_out_of_a_drained_directory_stay_so() -> None:
     )
 
 
+@pytest.mark.parametrize("between_brokers", [True, False])
+def test_held_copies_in_a_drained_directory_are_refused_by_name(between_brokers: bool) -> None:
+    hosts = brokers(1, 2, log_dirs=(LogDirFacts("/a"), LogDirFacts("/b")))
+    loads = [partition(0, 1, log_dirs=("/a",)), partition(1, 1, log_dirs=("/a",), may_move=False)]
+    problem = drain_log_dirs(posed(hosts, loads), [(1, "/a")], between_brokers=between_brokers)
+    with pytest.raises(Infeasible) as refused:
+        solve(problem)
+    assert str(refused.value) == (
+        "no plan keeps the rules:\n"
+        "  - log directory /a of broker 1 cannot be emptied: t-1 must stay (to stay); plan without that"
+    )
+
+
 def test_without_any_directory_known_it_is_refused() -> None:
     with pytest.raises(InputError, match="nothing is known of log directories"):
         drain_log_dirs(posed(brokers(1), [partition(0, 1)]), [(1, "/a")])
@@ -164,10 +177,57 @@ def test_copies_without_room_leave_where_a_goal_is_met_better_now(rules: Rules, 
     assert 0 not in found.lists()[0]
 
 
+@pytest.mark.parametrize("other", [CLOSED, SMALL])
+def test_copies_may_crowd_a_rack_where_no_other_directory_takes_them(other: LogDirFacts) -> None:
+    hosts = [BrokerFacts(1, "a", log_dirs=(LogDirFacts("/a"), other))]
+    hosts += brokers(2, 3, racks="bb", log_dirs=(LogDirFacts("/a"),))
+    problem = drain_log_dirs(
+        posed(hosts, [partition(0, 1, 2, log_dirs=("/a", "/a"))]), [(1, "/a")], between_brokers=True
+    )
+    found = solve(problem).assignment
+    assert (sorted(found.lists()[0]), evaluate(problem, found).violations) == ([1, 2], ())
+
+
+def with_room(room: dict[int, float]) -> Problem:
+    """Broker 1 empties its only open directory, of 10 GB; each of the two of any other has so many GB of room."""
+    hosts = [BrokerFacts(1, log_dirs=(LogDirFacts("/a"), CLOSED))]
+    loads = [partition(0, 1, log_dirs=("/a",))]
+    for broker, gigabytes in room.items():
+        size = int((gigabytes + 10) * GIGABYTE)
+        hosts += brokers(broker, log_dirs=(LogDirFacts("/a", size), LogDirFacts("/b", size)))
+        loads += [partition(10 * broker + one, broker, log_dirs=(path,)) for one, path in enumerate(("/a", "/b"))]
+    return drain_log_dirs(posed(hosts, loads, bands=(Band(DISK, None),)), [(1, "/a")], between_brokers=True)
+
+
+@pytest.mark.parametrize("roomy", [2, 3, 4])
+@pytest.mark.parametrize("task", [only_forced, lambda problem: problem])
+def test_a_copy_goes_to_the_broker_whose_directories_have_room(roomy: int, task: Callable[[Problem], Problem]) -> None:
+    problem = task(with_room({broker: 10 if broker == roomy else 6 for broker in (2, 3, 4)}))
+    found = solve(problem).assignment
+    assert evaluate(problem, found).violations == ()
+    assert found.lists()[0] == [roomy - 1]
+
+
+@pytest.mark.parametrize("task", [only_forced, lambda problem: problem])
+def test_why_no_broker_takes_a_copy_of_a_drained_directory_is_said(task: Callable[[Problem], Problem]) -> None:
+    with pytest.raises(Infeasible) as refused:
+        solve(task(with_room({2: 6, 3: 6})))
+    assert str(refused.value) == (
+        "t-0 must leave a drained log directory, and no other one of the broker has room: 1 replica (10 GB) must be "
+        "placed and no broker may take them: t-0; every other receiver has lost its copy of it, or none of its log "
+        "directories has room for it"
+    )
+
+
 @pytest.mark.parametrize("more", [[], [BrokerFacts(2, log_dirs=(SMALL,), capacity={"disk": 5.0 * GIGABYTE})]])
 def test_a_directory_drain_without_room_anywhere_is_refused(more: list[BrokerFacts]) -> None:
-    with pytest.raises(Infeasible):
+    with pytest.raises(Infeasible) as refused:
         solve(only_forced(half_closed(SMALL, *more)))
+    larger = "a replica of 10 GB is larger than any log directory that may take it; the largest may hold 5 GB"
+    assert str(refused.value) == (
+        "t-0, t-1 must leave a drained log directory, and no other one of the broker has room: no plan keeps the "
+        f"rules:\n  - t-0: {larger}\n  - t-1: {larger}"
+    )
 
 
 def test_a_budget_leaves_the_rest_of_a_directory_drain() -> None:

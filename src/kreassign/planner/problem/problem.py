@@ -494,10 +494,23 @@ class Problem:
         return result
 
     @property
+    def evicted(self) -> BoolArray:
+        """Mask of present replicas in a directory to be drained, too large for any other of their broker, (S,)."""
+        now, dirs = self.partitions, self.log_dirs
+        if dirs is None or not (self.rules.between_brokers and self.rules.between_log_dirs):
+            return np.zeros(len(now.replicas), bool)
+        largest = np.full(len(self.brokers), -1.0)
+        np.maximum.at(largest, dirs.brokers, np.where(dirs.may_receive & ~dirs.must_empty, dirs.capacity_bytes, -1.0))
+        drained = (now.log_dirs != NOWHERE) & dirs.must_empty[now.log_dirs]
+        moves = (now.may_move & now.within_reach(self.brokers.is_live))[now.owners]
+        result: BoolArray = drained & moves & (largest[now.replicas] < now.size_bytes[now.owners])
+        return result
+
+    @property
     def leaving(self) -> BoolArray:
         """Mask of present replicas that no plan keeps, (S,): drained, dead, lost, or on a broker not to be named."""
         now = self.partitions
-        result: BoolArray = ~self.brokers.staying[now.replicas] | now.is_lost | self.unnamed
+        result: BoolArray = ~self.brokers.staying[now.replicas] | now.is_lost | self.unnamed | self.evicted
         return result
 
     @property

@@ -34,6 +34,7 @@ from kreassign.planner.search.encoding import (
     refresh,
     scales,
 )
+from kreassign.planner.search.log_dirs import NO_DIRECTORY
 
 # Make room.
 
@@ -211,6 +212,20 @@ def _pinned(problem: Problem) -> Iterator[tuple[str, str]]:
         ids = np.unique(brokers.ids[partitions.replicas[must_leave]]).tolist()
         hold = "hold replicas and must hold none, but nothing may move between brokers"
         yield "drain", named_brokers(ids, hold)
+    yield from _pinned_in_log_dirs(problem)
+
+
+def _pinned_in_log_dirs(problem: Problem) -> Iterator[tuple[str, str]]:
+    """Copies that must stay, in log directories to be drained of brokers that stay."""
+    now, dirs = problem.partitions, problem.log_dirs
+    if dirs is None or not problem.rules.between_log_dirs:
+        return
+    drained = (now.log_dirs != NOWHERE) & dirs.must_empty[now.log_dirs]
+    stuck = drained & ~now.may_move[now.owners] & ~problem.leaving
+    for place in np.unique(now.log_dirs[stuck]).tolist():
+        name = f"log directory {dirs.paths[place]} of broker {problem.brokers.ids[dirs.brokers[place]]}"
+        for sentence in held_sentences(now.holds_of(now.owners[stuck & (now.log_dirs == place)].tolist())):
+            yield "drain", f"{name} cannot be emptied: {sentence}"
 
 
 def _factors(problem: Problem) -> Iterator[tuple[str, str]]:
@@ -241,7 +256,7 @@ def _capacities(problem: Problem) -> Iterator[tuple[str, str]]:
     staying = problem.brokers.staying
     for band, total, loads in zip(problem.bands, problem.totals, problem.present_loads.T, strict=True):
         room = float(np.maximum(problem.brokers.capacity_of(band.goal.name), loads)[staying].sum())
-        if total > room * (1 + ROUNDING):
+        if total > room * (1 + ROUNDING) and not band.goal.name.startswith(NO_DIRECTORY):
             load = _amount(problem, float(total), band.goal)
             count = int(staying.sum())
             stay = f"{counted(count, 'broker')} that {agreeing(count, 'stay')}"
@@ -319,6 +334,8 @@ def _why_unplaced(problem: Problem, encoding: Encoding, state: State, slot: int)
     of_set = (encoding.broker_sets == broker_set) | (broker_set == NOWHERE)
     used = np.bincount(encoding.racks[others], minlength=int(encoding.racks.max()) + 1)
     has_room = used < rack_limits(encoding).of(partition, used)
+    rooms = [column for column, band in enumerate(problem.bands) if band.goal.name.startswith(NO_DIRECTORY)]
+    without_directory = (load[rooms] > state.spare_capacity[:, rooms] + kernels.TINY).any(axis=1)
     for rule, allowed, sentence in (
         ("receivers", encoding.receiving, "no broker may receive replicas"),
         ("broker sets", of_set, "none of its broker set may receive"),
@@ -326,8 +343,8 @@ def _why_unplaced(problem: Problem, encoding: Encoding, state: State, slot: int)
         ("distinct brokers", ~np.isin(np.arange(len(left)), others), "every receiver holds a replica of it already"),
         (
             "log directories",
-            ~np.isin(np.arange(len(left)), lost),
-            "every other receiver has lost its copy of it, or has no other log directory with room for it",
+            ~np.isin(np.arange(len(left)), lost) & ~without_directory,
+            "every other receiver has lost its copy of it, or none of its log directories has room for it",
         ),
         ("racks", has_room[encoding.racks], "every receiver is in a rack that has as many as may share one"),
     ):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from kreassign.errors import Infeasible
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IndexArray, IntArray, pairs
-from kreassign.planner.goals import DISK
+from kreassign.planner.goals import DISK, Goal, PartitionLoads
 from kreassign.planner.problem.holds import Hold
 from kreassign.planner.problem.problem import (
     DEFAULT_TOLERANCE,
@@ -33,17 +34,41 @@ class Settled:
     """An assignment with log directories, and what found none on its broker.
 
     `homeless` are partitions that may stay where they were; `crowded` marks present replicas in a directory to be
-    drained that have to leave their broker, (S,).
+    drained that have to leave their broker, (S,). `barred` are pairs of a partition that has to get a copy, and a
+    broker that cannot take it (`pairs`).
     """
 
     assignment: Assignment
     homeless: IndexArray
     crowded: BoolArray
+    barred: IndexArray
 
     @property
     def is_whole(self) -> bool:
         """True if every replica found a log directory."""
-        return not (len(self.homeless) or self.crowded.any())
+        return not (len(self.homeless) or self.crowded.any() or len(self.barred))
+
+
+NO_DIRECTORY = "log directories of broker "
+"""First words of the goals of `keeping_out`."""
+
+
+def keeping_out(problem: Problem, barred: IndexArray) -> Problem:
+    """Add a limit to each broker whose log directories have no room for some partitions: it takes none of these."""
+    owners, hosts = np.divmod(barred, len(problem.brokers))
+    bands, capacity = list(problem.bands), dict(problem.brokers.capacity)
+    for host in np.unique(hosts).tolist():
+        name = f"{NO_DIRECTORY}{problem.brokers.ids[host]}"
+        counted = np.bincount(owners[hosts == host], minlength=len(problem.partitions)).astype(np.float64)
+        load = partial(_given, counted)
+        bands.append(Band(Goal(name, "", load, load), None, is_named=False))
+        capacity[name] = np.where(np.arange(len(problem.brokers)) == host, 0.0, np.inf)
+    return replace(problem, bands=tuple(bands), brokers=replace(problem.brokers, capacity=capacity))
+
+
+def _given(loads: FloatArray, partitions: PartitionLoads) -> FloatArray:
+    del partitions
+    return loads
 
 
 def in_log_dirs(problem: Problem, assignment: Assignment, left: BoolArray, solve: Solve) -> Settled:
@@ -54,10 +79,11 @@ def in_log_dirs(problem: Problem, assignment: Assignment, left: BoolArray, solve
     unknown directory is left out, and so are those `left` (S,) in a directory to be drained, for a budget. Raises
     Infeasible if a broker's directories cannot hold the replicas that may not leave it.
     """
-    dirs, homeless = problem.log_dirs, [np.zeros(0, np.int64)]
+    dirs, nothing = problem.log_dirs, np.zeros(0, np.int64)
+    homeless, barred = [nothing], [nothing]
     crowded = np.zeros(len(problem.partitions.replicas), bool)
     if dirs is None or not problem.rules.between_log_dirs:
-        return Settled(assignment, homeless[0], crowded)
+        return Settled(assignment, nothing, crowded, nothing)
     chosen, may_stay = assignment.log_dirs.copy(), _not_demanded(problem, dirs)
     owners = np.repeat(np.arange(len(problem.partitions)), np.diff(assignment.offsets))
     now, count = problem.partitions, len(problem.brokers)
@@ -65,7 +91,7 @@ def in_log_dirs(problem: Problem, assignment: Assignment, left: BoolArray, solve
     stays = np.isin(after, before)
     waits = np.isin(after, before[left])
     drained = stays & dirs.must_empty[assignment.log_dirs] & (assignment.log_dirs != NOWHERE)
-    drained &= problem.rules.between_brokers & now.may_move[owners]
+    drained &= problem.rules.between_brokers & (now.may_move & now.within_reach(problem.brokers.is_live))[owners]
     is_moving = np.zeros(len(after), bool)
     if now.future_log_dirs is not None:
         is_moving = np.isin(after, before[now.future_log_dirs != NOWHERE])
@@ -77,7 +103,7 @@ def in_log_dirs(problem: Problem, assignment: Assignment, left: BoolArray, solve
         inner = _inside_broker(problem, own, owners[places], assignment.log_dirs[places])
         # A run gives no copy another directory while its broker moves it to one.
         inner = replace(inner, partitions=inner.partitions.held(is_moving[places], Hold.MOVING))
-        arrives = may_stay[owners[places]] & (assignment.log_dirs[places] == NOWHERE)
+        arrives = assignment.log_dirs[places] == NOWHERE
         free = arrives | drained[places]
         leaving = replace(inner, rules=replace(inner.rules, leaves_rest=bool(free.any())))
         found, undone = _solved_inside(problem, int(broker), leaving, solve)
@@ -85,9 +111,11 @@ def in_log_dirs(problem: Problem, assignment: Assignment, left: BoolArray, solve
             found, undone = _solved_inside(problem, int(broker), inner, solve)
         if not len(undone):
             chosen[places] = own[found.replicas]
-        homeless.append(owners[places][undone[arrives[undone]]])
+        came, is_free = places[undone[arrives[undone]]], may_stay[owners[places[undone[arrives[undone]]]]]
+        homeless.append(owners[came[is_free]])
+        barred.append(after[came[~is_free]])
         crowded |= np.isin(before, after[places[undone[~arrives[undone]]]])
-    return Settled(replace(assignment, log_dirs=chosen), np.concatenate(homeless), crowded)
+    return Settled(replace(assignment, log_dirs=chosen), np.concatenate(homeless), crowded, np.concatenate(barred))
 
 
 def _not_demanded(problem: Problem, dirs: LogDirs) -> BoolArray:

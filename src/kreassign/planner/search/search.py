@@ -50,7 +50,7 @@ from kreassign.planner.search.feasibility import (
     relieve,
     undo_copies_of_start,
 )
-from kreassign.planner.search.log_dirs import in_log_dirs
+from kreassign.planner.search.log_dirs import in_log_dirs, keeping_out
 from kreassign.planner.search.spread import (
     failover_excess,
     leader_spread,
@@ -119,9 +119,9 @@ def solve(problem: Problem, start: Assignment | None = None, watch: Callable[[st
     budget are not an error: they stay undone.
     """
     with as_pays(len(problem.partitions.replicas), loops.place_pass):
-        posed, evicted = problem.with_limits(), np.zeros(len(problem.partitions.replicas), bool)
+        posed, evicted, barred = problem.with_limits(), problem.evicted, np.zeros(0, np.int64)
         for _ in range(MOST_ROUNDS):
-            solution = _solve_evicting(posed, start, watch, evicted)
+            solution = _solve_evicting(keeping_out(posed, barred), start, watch, evicted)
             undone = np.isin(problem.partitions.owners, solution.undone)
             left = undone & (evicted | problem.leaving)
             settled = in_log_dirs(problem, solution.assignment, left, partial(_inside, watch=watch))
@@ -130,7 +130,8 @@ def solve(problem: Problem, start: Assignment | None = None, watch: Callable[[st
             # The brokers had room for these, and none of their directories: they stay, or leave for other brokers.
             chosen = np.isin(np.arange(len(posed.partitions)), settled.homeless)
             posed, start = replace(posed, partitions=posed.partitions.held(chosen, Hold.STAYS)), None
-            evicted |= settled.crowded
+            evicted, barred = evicted | settled.crowded, np.union1d(barred, settled.barred)
+    chosen[settled.barred // len(problem.brokers)] = True
     chosen[problem.partitions.owners[settled.crowded]] = True
     names = first_names([problem.partitions.name(one) for one in np.flatnonzero(chosen).tolist()])
     raise Infeasible(f"no log directory has room for {names} on the brokers that do", goals=("log directories",))
