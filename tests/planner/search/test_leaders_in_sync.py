@@ -9,7 +9,7 @@ from kreassign.errors import Infeasible
 from kreassign.planner import Band, Budget, PartitionFacts, Problem, Rules, solve
 from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.check.topics import leaders_kept
-from kreassign.planner.goals import LEADERS
+from kreassign.planner.goals import DISK, LEADERS
 from kreassign.planner.tasks import demote, drain_brokers, leaders_only, only_forced, rebalance
 from tests.planner.small_problems import brokers, partition, posed
 
@@ -54,6 +54,19 @@ def test_a_follower_in_sync_takes_over_from_a_drained_leader() -> None:
     hosts = brokers(1, 2, 3, 4)
     hosts[3] = replace(hosts[3], may_lead=False)
     assert led(only_forced(drain_brokers(posed(hosts, loads), [3]))) == [2] * 4
+
+
+@pytest.mark.parametrize("lists", [
+    {(3, 2): 5, (4, 2): 3, (1, 4): 5, (2, 1): 8},
+    {(4, 1): 8, (3, 4): 3, (3, 1): 5, (1, 2): 8},
+])  # fmt: skip
+def test_a_leader_that_moves_does_not_come_to_a_copy_that_lags(lists: dict[tuple[int, int], int]) -> None:
+    loads = [
+        partition(number, leader, follower, gigabytes=size, isr=(leader,))
+        for number, ((leader, follower), size) in enumerate(lists.items())
+    ]
+    leaders = led(rebalance(posed(brokers(1, 2, 3, 4), loads, bands=(Band(DISK, 0.0),))))
+    assert [one for one, (_, lags) in zip(leaders, lists, strict=True) if one == lags] == []
 
 
 def test_one_that_lags_leads_where_no_other_can() -> None:
