@@ -64,11 +64,9 @@ def test_directories_that_cannot_hold_their_broker_are_refused() -> None:
         solve(replace(problem, rules=replace(JBOD, between_brokers=False)))
 
 
-@pytest.mark.parametrize(("rules", "emptied", "words"), [
-    (Rules(), True, "t-0: a replica of 100 GB is larger than any log directory that may take it; .* may hold 60 GB"),
-    (JBOD, False, "t-0: a replica of 100 GB is larger than any disk that may take it; the largest may hold 60 GB"),
-])  # fmt: skip
-def test_a_replica_larger_than_any_directory_is_refused_by_name(rules: Rules, emptied: bool, words: str) -> None:
+@pytest.mark.parametrize(("rules", "emptied"), [(Rules(), True), (JBOD, False)])
+def test_a_replica_larger_than_any_directory_is_refused_by_name(rules: Rules, emptied: bool) -> None:
+    words = "t-0: a replica of 100 GB is larger than any log directory that may take it; the largest may hold 60 GB"
     dirs = LogDirFacts("/a", 60 * GIGABYTE), LogDirFacts("/b", 40 * GIGABYTE), LogDirFacts("/c", must_empty=not emptied)
     hosts = [host(1, *dirs, must_empty=emptied), host(2, *dirs[:2], capacity={"disk": 120.0 * GIGABYTE})]
     with pytest.raises(Infeasible, match=words):
