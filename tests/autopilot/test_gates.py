@@ -1,4 +1,4 @@
-"""What comes first, after how long, and at what cost: repairs that are due together, patience, budgets, back-off."""
+"""Order, patience, budgets and back-off of repairs."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def test_an_approval_permits_one_run(team: Team) -> None:
 
 
 def test_a_replan_goes_beyond_what_was_approved(team: Team) -> None:
-    """Whoever begins the run decides on --replan: the guide says so."""
+    """The person who begins the run decides on --replan: the guide says so."""
     team.propose()
     team.approve("bob", "cat")
     request = replace(team.request, replan=True, throttle=ThrottleRates(RATE // 8))

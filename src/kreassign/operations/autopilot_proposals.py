@@ -194,7 +194,8 @@ class Proposals:
         run = self._run_of(plan, avoid, at_any_time=at_any_time)
         if self._decisions.policy.level(name.kind) is not Level.ASK:
             return run
-        approved = approvals.approved_plan(approvals.request_of((wanted := self._wanted(name)).request))
+        wanted = self._wanted(name)
+        approved = approvals.approved_plan(approvals.request_of(wanted.request))
         return replace(run, plan=approved, replan=False, approvals=wanted)
 
 

@@ -217,7 +217,7 @@ class UnreadableJournal:
 
     @property
     def of_active(self) -> UnreadableJournal:
-        """The same of a run that a process executes: a damaged journal can be set aside only after that."""
+        """Say that a process executes the run: a damaged journal can be set aside only once that process has ended."""
         if self.is_locked:
             return replace(self, is_active=True)
         end = "A process executes the run: end that process (Ctrl-C), then look again"
