@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from statistics import median, stdev
+from statistics import median
 from typing import NamedTuple
 
 from kreassign.autopilot.events import DiskUse, Name
@@ -116,6 +116,12 @@ def growth_of(use: DiskUse, past: Sequence[tuple[int, int]], at_ms: int) -> Grow
     ]
     mean = (points[-1][1] - points[0][1]) / (points[-1][0] - points[0][0]) * HOUR_MS
     hourly = steps[:-1]  # minutes since the last measurement would count for as much as an hour
-    error = stdev(hourly) / math.sqrt(len(hourly)) if len(hourly) >= LEAST_STEPS else None
+    error = _error_of_mean(hourly) if len(hourly) >= LEAST_STEPS else None
     rate = min(mean, median(steps))
     return Growth(rate, error) if rate > 0 else NO_GROWTH
+
+
+def _error_of_mean(steps: Sequence[float]) -> float:
+    """Standard error of the mean of two numbers and more; in floats, for exact fractions take a tenth of a look."""
+    mean = math.fsum(steps) / len(steps)
+    return math.sqrt(math.fsum((one - mean) ** 2 for one in steps) / (len(steps) - 1) / len(steps))
