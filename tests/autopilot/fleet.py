@@ -18,7 +18,7 @@ from kreassign.operations.run import RunContext
 from tests.executor.twin_runs import TwinRig
 
 HOUR_S = 3600.0
-POLL_S = 5.0
+POLL_S = 20.0
 """A run of a test takes up to an hour, and polls of each second would be most of what it costs."""
 
 

@@ -76,6 +76,6 @@ def test_budgets_of_a_day_and_of_a_week_hold() -> None:
 def test_a_repair_that_fails_is_tried_after_one_hour_four_and_twenty_four() -> None:
     watched = Watched(ACT, lambda _: cluster(0, LISTS, down=[3]))
     watched.impossible = frozenset({Kind.BROKER_GONE})
-    watched.watch(3 * DAY)
+    watched.watch(3 * DAY, every_s=600)
     failed_h = [one.at_ms / 1000 / HOUR for one in watched.events if isinstance(one, NotPlanned) and one.name == GONE_3]
     assert [round(after - before) for before, after in pairwise(failed_h)] == [1, 4, 24, 24]
