@@ -7,6 +7,7 @@ tests/test_suites.py holds that every promise and every row of a design document
 from __future__ import annotations
 
 import tomllib
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,7 +25,8 @@ class Row:
     """Tests that are left to the longer suite, with the reason; `but` are cases of theirs that are not.
 
     `tests` are a folder, a file, or a test of a file. With `only`, cases that do not begin with it are not left either;
-    with `partly`, those are as good, so that the test as a whole is not left.
+    with `partly`, those are as good, so that the test as a whole is not left. With `one_in`, one in so many cases of
+    each test is not left, the first among them.
     """
 
     why: str
@@ -32,11 +34,12 @@ class Row:
     but: frozenset[str] = frozenset()
     only: str = ""
     partly: bool = False
+    one_in: int = 0
 
     def has(self, test: str) -> bool:
-        """True if the id of a test, with or without its case, is one of these."""
+        """True if the id of a test, with or without its case, is one of these, or would be but for its number."""
         path, bracket, case = test.partition("[")
-        if not bracket and self.partly:
+        if not bracket and (self.partly or self.one_in):
             return False
         if bracket and (case.removesuffix("]") in self.but or not case.startswith(self.only)):
             return False
@@ -56,9 +59,8 @@ def _in_file(section: str, file: str) -> tuple[Row, ...]:
     )
 
 
-def is_left_out(test: str, section: str) -> bool:
-    """True if the suites before this section leave the test with this id out."""
-    return any(row.has(test) for row in _in_file(section, test.partition("::")[0]))
+def _rows_with(test: str, section: str) -> list[Row]:
+    return [row for row in _in_file(section, test.partition("::")[0]) if row.has(test)]
 
 
 @cache
@@ -72,14 +74,15 @@ def table(section: str) -> tuple[Row, ...]:
             frozenset(row.get("but", ())),
             row.get("only", ""),
             row.get("partly", False),
+            row.get("one_in", 0),
         )
         for row in rows
     )
 
 
 def is_exhaustive(test: str) -> bool:
-    """True if `make test` leaves the test with this id out."""
-    return is_left_out(test, "exhaustive")
+    """True if `make test` leaves the test with this id out, or may, by its number among the cases of its test."""
+    return bool(_rows_with(test, "exhaustive"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -90,7 +93,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_deselected(items: list[pytest.Item]) -> None:
     """Write them, each in a line."""
     if file := items[0].config.getoption(LEFT_TO):
-        left = {item.nodeid.partition("::")[0] for item in items if not is_exhaustive(item.nodeid)}
+        left = {item.nodeid.partition("::")[0] for item in items if not item.get_closest_marker("exhaustive")}
         Path(file).write_text("".join(f"{path}\n" for path in sorted(left)), encoding="utf-8")
 
 
@@ -98,6 +101,10 @@ def pytest_deselected(items: list[pytest.Item]) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark them before any are chosen by marker."""
     for section in SECTIONS:
+        cases = Counter[str]()
         for item in items:
-            if is_left_out(item.nodeid, section):
+            rows = _rows_with(item.nodeid, section)
+            test, *_ = item.nodeid.partition("[")
+            if rows and any(not row.one_in or cases[test] % row.one_in for row in rows):
                 item.add_marker(section)
+            cases[test] += bool(rows)

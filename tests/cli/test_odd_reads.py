@@ -220,6 +220,13 @@ def first(_asked: Api, _count: int) -> Iterator[tuple[int, str, Odd]]:
     return ((1, kind, odd) for kind, odd in ODD.items())
 
 
+def one_each(name: str) -> Turns:
+    """The first answer to each read in one way, another with each read and command, so that all come up."""
+    kinds, reads, offset = list(ODD.items()), READS[name], list(READS).index(name)
+    odd = {asked: (1, *kinds[(offset + number) % len(kinds)]) for number, asked in enumerate(reads)}
+    return lambda asked, _count: iter([odd[asked]])
+
+
 def first_with_every_code(_asked: Api, _count: int) -> Iterator[tuple[int, str, Odd]]:
     return ((1, f"refused with {code}", odd) for code, odd in REFUSALS.items())
 
@@ -231,6 +238,11 @@ def spread(_asked: Api, count: int) -> Iterator[tuple[int, str, Odd]]:
         code, refusal = further[turn % len(further)]
         for kind, odd in {**ODD, f"refused with {code}": refusal}.items():
             yield turn, kind, odd
+
+
+@pytest.mark.parametrize("name", READS)
+def test_one_odd_answer_to_each_read_permits_nothing(name: str, tmp_path: Path) -> None:
+    assert attacked(name, tmp_path, one_each(name)) == []
 
 
 @pytest.mark.parametrize("name", READS)

@@ -36,8 +36,8 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
         yield started
 
 
-@pytest.mark.parametrize("cluster", SPECS, indirect=True, scope="module")
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.__name__)
+@pytest.mark.parametrize("cluster", SPECS, indirect=True, scope="module")
 def test_the_example_on_real_kafka(example: Callable[[Stage], None], cluster: KafkaCluster, topic_name: str) -> None:
     with client_of(cluster) as client:
         example(stage(cluster, client, topic_name))
