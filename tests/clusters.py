@@ -41,8 +41,8 @@ SHARED = {
     "undisturbed": ClusterSpec(brokers=4),
     # Kafka's stand-in for remote storage is not in the registry for 4.4.
     "kafka_tiered": ClusterSpec(version=FORMER, brokers=3, is_tiered=True),
-    # The conformance tests leave open moves and broken leaders behind, which others must not find: where they share a
-    # cluster they come last.
+    # The conformance tests leave open moves and broken leaders behind, which others must not find: they come after the
+    # walks of both tools.
     "conformance": ClusterSpec(brokers=4),
     "conformance_431": ClusterSpec(version=FORMER, brokers=4),
 }
@@ -57,7 +57,6 @@ LONGEST = (
     "conformance",
     "kafka_zookeeper",
     "pages",
-    "kafka, both tools",
     "browser",
     "spark processes",
     "test_differential.py",
@@ -143,8 +142,7 @@ def _group_of(item: pytest.Item) -> str | None:
     """
     file = item.path.name
     if names := ", ".join(_clusters_of(item)):
-        # The tests of one cluster would take longer than all others together on another worker.
-        return f"{names}, both tools" if names == "kafka" and "differential" in file else names
+        return names
     if item.get_closest_marker("spark"):
         return "spark" if "spark" in getattr(item, "fixturenames", ()) else "spark processes"
     if uses_browser(item):

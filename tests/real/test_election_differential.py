@@ -20,14 +20,14 @@ _UNNEEDED = re.compile(r"(?<=Preferred replica already elected for partitions ).
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_both_leader_elections_do_and_say_the_same(kafka: KafkaCluster, tmp_path: Path, name: str) -> None:
-    theirs, ours = outcomes(kafka, name, SCENARIOS[name], tmp_path, LEADER)
+def test_both_leader_elections_do_and_say_the_same(conformance: KafkaCluster, tmp_path: Path, name: str) -> None:
+    theirs, ours = outcomes(conformance, name, SCENARIOS[name], tmp_path, LEADER)
     assert ours == theirs
 
 
 @pytest.mark.parametrize("name", PREFERRED_SCENARIOS)
-def test_both_preferred_elections_do_and_say_the_same(kafka: KafkaCluster, tmp_path: Path, name: str) -> None:
-    theirs, ours = outcomes(kafka, name, PREFERRED_SCENARIOS[name], tmp_path, PREFERRED)
+def test_both_preferred_elections_do_and_say_the_same(conformance: KafkaCluster, tmp_path: Path, name: str) -> None:
+    theirs, ours = outcomes(conformance, name, PREFERRED_SCENARIOS[name], tmp_path, PREFERRED)
     # Kafka's tool names the wrong ones here: those for which an election was completed.
     assert _UNNEEDED.sub("…", ours) == _UNNEEDED.sub("…", theirs)
 

@@ -8,8 +8,8 @@ from tests.real.tool_comparison import answers, outcomes, outcomes_with_a_stoppe
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_both_tools_do_and_say_the_same(kafka, tmp_path, name):
-    theirs, ours = outcomes(kafka, name, SCENARIOS[name], tmp_path)
+def test_both_tools_do_and_say_the_same(conformance, tmp_path, name):
+    theirs, ours = outcomes(conformance, name, SCENARIOS[name], tmp_path)
     assert ours == theirs
 
 
@@ -26,8 +26,8 @@ def test_a_wrong_password_is_refused_in_the_brokers_words(kafka_secure, tmp_path
     assert ours == f"{before}{exception}SASL SCRAM-SHA-256 as admin was refused: {words}"
 
 
-def test_both_tools_do_and_say_the_same_while_a_broker_is_down(kafka, tmp_path):
-    theirs, ours = outcomes_with_a_stopped_broker(kafka, DEAD, WITH_A_DEAD_BROKER, tmp_path)
+def test_both_tools_do_and_say_the_same_while_a_broker_is_down(conformance, tmp_path):
+    theirs, ours = outcomes_with_a_stopped_broker(conformance, DEAD, WITH_A_DEAD_BROKER, tmp_path)
     assert theirs.keys() == WITH_A_DEAD_BROKER.keys()
     assert ours == theirs
 

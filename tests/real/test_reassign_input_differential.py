@@ -76,28 +76,28 @@ TOPICS = {
 }
 
 
-def check(kafka, tmp_path, scenario):
-    theirs, ours = answers(kafka, scenario, tmp_path)
+def check(conformance, tmp_path, scenario):
+    theirs, ours = answers(conformance, scenario, tmp_path)
     assert ours == theirs
 
 
 @pytest.mark.parametrize("name", COMMAND_LINES)
-def test_both_tools_refuse_the_same_command_lines_in_the_same_words(kafka, tmp_path, name):
+def test_both_tools_refuse_the_same_command_lines_in_the_same_words(conformance, tmp_path, name):
     words, via = COMMAND_LINES[name]
-    check(kafka, tmp_path, lambda tool: tool(*words, via=via))
+    check(conformance, tmp_path, lambda tool: tool(*words, via=via))
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_both_tools_refuse_the_same_plans_in_the_same_words(kafka, tmp_path, name):
+def test_both_tools_refuse_the_same_plans_in_the_same_words(conformance, tmp_path, name):
     text, options = PLANS[name]
-    check(kafka, tmp_path, lambda tool: tool("--execute", "--reassignment-json-file", tool.file(text), *options))
+    check(conformance, tmp_path, lambda tool: tool("--execute", "--reassignment-json-file", tool.file(text), *options))
 
 
 @pytest.mark.parametrize("name", TOPICS)
-def test_both_tools_refuse_the_same_topics_files_in_the_same_words(kafka, tmp_path, name):
+def test_both_tools_refuse_the_same_topics_files_in_the_same_words(conformance, tmp_path, name):
     text, brokers = TOPICS[name]
     check(
-        kafka,
+        conformance,
         tmp_path,
         lambda tool: tool("--generate", "--topics-to-move-json-file", tool.file(text), "--broker-list", brokers),
     )

@@ -16,6 +16,6 @@ _TOPIC_ID = re.compile(r"(?<=TopicId: )[\w-]{22}")
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_both_tools_do_and_say_the_same(kafka: KafkaCluster, tmp_path: Path, name: str) -> None:
-    theirs, ours = outcomes(kafka, f"topics_{name}", SCENARIOS[name], tmp_path, TOPICS)
+def test_both_tools_do_and_say_the_same(conformance: KafkaCluster, tmp_path: Path, name: str) -> None:
+    theirs, ours = outcomes(conformance, f"topics_{name}", SCENARIOS[name], tmp_path, TOPICS)
     assert _TOPIC_ID.sub("<id>", ours) == _TOPIC_ID.sub("<id>", theirs)
