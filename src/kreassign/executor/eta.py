@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from kreassign.executor.guards import STALL_MS
-from kreassign.executor.scheduling.windows import local_time, open_interval, unknown_hours
+from kreassign.executor.scheduling.windows import local_time, open_interval
 from kreassign.executor.state import MoveRecord, RunView, WindDown
 from kreassign.model.pace import AtWindowEnd
 from kreassign.model.run import ENDED, Estimate, Interval, Phase
@@ -341,8 +341,6 @@ def beyond_hours(run: RunView, at_ms: int, end: Interval) -> str | None:
     goes_on = hours.at_end is AtWindowEnd.FINISH and not any(record.is_waiting for record in run.records.values())
     if not hours.are_limited or goes_on:
         return None
-    if (unknown := unknown_hours(hours)) is not None:
-        return unknown
     now = open_interval(hours, wall_ms)
     if now is None or wall_ms + 1000 * end.expected_s <= now.ends_ms:
         return None

@@ -10,7 +10,7 @@ each process, is never before the journal's last event, and ignores that the wal
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from kreassign.executor.client_guard import ClientGuard
@@ -171,7 +171,9 @@ class RunStarted:
     whose destination is lost other destinations, none of them brokers to `avoid`, and one that
     `allows_producer_outage` has the operator's consent to moves while which producers with acks=all are refused. A
     rollback `undoes` the run of this id. `approval` is the signed one that permits this run, and no other. `clients`
-    says how the run asks what clients feel. Its journal is kept in `journal_to`, too.
+    says how the run asks what clients feel. Its journal is kept in `journal_to`, too. The hours of its `pace` have the
+    offsets of their time zone, so that other machines replay what its windows decided. Raises InputError for an unknown
+    time zone without them.
     """
 
     at_ms: int
@@ -195,6 +197,9 @@ class RunStarted:
     clients: ClientGuard | None = None
     journal_to: str | None = None
     avoid: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pace", replace(self.pace, hours=self.pace.hours.dated(self.at_ms)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,11 +283,18 @@ class ThrottleRequested:
 
 @dataclass(frozen=True, slots=True)
 class PaceRequested:
-    """An operator asked for another order of moves, or for other limits of moves in flight."""
+    """An operator asked for another order of moves, or for other limits of moves in flight.
+
+    Raises InputError for hours of an unknown time zone, unless they have its offsets.
+    """
 
     at_ms: int
     request: int
     change: PaceChange
+
+    def __post_init__(self) -> None:
+        if self.change.hours is not None:
+            object.__setattr__(self, "change", replace(self.change, hours=self.change.hours.dated(self.at_ms)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta, tzinfo
 from enum import StrEnum
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from kreassign.errors import InputError
@@ -122,6 +127,7 @@ _TIME = r"([01]?\d|2[0-4]):([0-5]\d)"
 _WINDOW = re.compile(f"{_TIME}-{_TIME}", re.ASCII)
 _DAY_MINUTES = 24 * 60
 _UTC = "UTC"
+_EPOCH = datetime.fromtimestamp(0, UTC)
 _YEAR_9999_MS = 253_370_764_800_000
 
 
@@ -138,39 +144,131 @@ def parse_window(text: str) -> Window:
 
 def parse_time_zone(name: str) -> str:
     """The name of a time zone that this machine knows. Raises InputError."""
+    return _zone(name).key
+
+
+def _zone(name: str) -> ZoneInfo:
     try:
-        return ZoneInfo(name).key
+        return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise InputError(f"unknown time zone {shortened(name)!r}; write for example Europe/Berlin") from error
+
+
+class UtcOffset(NamedTuple):
+    """Seconds by which a local clock is ahead of UTC, from a time in ms since the epoch on."""
+
+    from_ms: int
+    seconds: int
+
+
+_DAY_S = 24 * 60 * 60
+_DAYS_BEFORE = 2
+"""A window that is open now may have opened on the day before."""
+_DAYS_AHEAD = 3_653
+"""Ten years: far longer than any run. After that the last offset stays."""
+
+
+@lru_cache(maxsize=64)
+def _utc_offsets(zone: ZoneInfo, day: int) -> tuple[UtcOffset, ...]:
+    """Offsets of a time zone from shortly before a day, counted from the epoch, for ten years."""
+
+    def offset_s(at_s: int) -> int:
+        offset = datetime.fromtimestamp(at_s, zone).utcoffset()
+        return 0 if offset is None else round(offset.total_seconds())
+
+    first_s = (day - _DAYS_BEFORE) * _DAY_S
+    offsets = [UtcOffset(first_s * 1000, offset_s(first_s))]
+    for begins_s in range(first_s, first_s + _DAYS_AHEAD * _DAY_S, _DAY_S):
+        if (after := offset_s(begins_s + _DAY_S)) != offsets[-1].seconds:
+            seconds = range(begins_s, begins_s + _DAY_S)
+            change_s = begins_s + bisect_left(seconds, x=True, key=lambda at_s: offset_s(at_s) == after)
+            offsets.append(UtcOffset(change_s * 1000, after))
+    return tuple(offsets)
+
+
+class LocalClock(tzinfo):
+    """A local clock by its offsets from UTC, which tells the same time on machines that do not know its time zone.
+
+    The first offset holds before, and the last one after those that are known.
+    """
+
+    def __init__(self, offsets: tuple[UtcOffset, ...]) -> None:
+        self._offsets = offsets
+
+    def utcoffset(self, moment: datetime | None) -> timedelta | None:
+        """Offset at a local time; of a time that is skipped or shown twice, `fold` chooses (PEP 495)."""
+        if moment is None:
+            return None
+        local_ms = (moment.replace(tzinfo=UTC) - _EPOCH) / timedelta(milliseconds=1)
+        choose = min if moment.fold else max
+        seconds = self._offsets[0].seconds
+        for before, after in pairwise(self._offsets):
+            if local_ms >= after.from_ms + 1000 * choose(before.seconds, after.seconds):
+                seconds = after.seconds
+        return timedelta(seconds=seconds)
+
+    def dst(self, _: datetime | None) -> timedelta | None:
+        """Not known; Python asks for it."""
+        return None
+
+    def fromutc(self, moment: datetime) -> datetime:
+        """Local time of a moment in UTC."""
+        at_ms = (moment.replace(tzinfo=UTC) - _EPOCH) / timedelta(milliseconds=1)
+        passed = [one for one in self._offsets if one.from_ms <= at_ms]
+        local = moment + timedelta(seconds=(passed or self._offsets)[-1 if passed else 0].seconds)
+        is_second = local.utcoffset() != local - moment
+        return local.replace(fold=is_second)
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """Hours in which moves may be started and in flight. Without windows: any time before the deadline.
 
-    Raises InputError for a deadline that no clock shows in every time zone. A journal from elsewhere may name a zone
-    that this machine does not know; `check_time_zone` is for hours that are chosen here.
+    `offsets` are those of the time zone, as of when the hours were chosen (`dated`): with them a journal tells the same
+    hours on a machine that does not know the zone, or knows other rules for it. Raises InputError for a deadline that
+    no clock shows in every time zone, and for offsets that no clock has.
     """
 
     windows: tuple[Window, ...] = ()
     time_zone: str = _UTC
     deadline_ms: int | None = None
     at_end: AtWindowEnd = AtWindowEnd.FINISH
+    offsets: tuple[UtcOffset, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         if self.deadline_ms is not None and not 0 <= self.deadline_ms < _YEAR_9999_MS:
             raise InputError("a deadline must be in the years 1970 to 9998; leave it out where there is none")
+        if any(abs(one.seconds) >= _DAY_S for one in self.offsets):
+            raise InputError("a local clock is less than a day ahead of UTC, or behind it")
 
     @property
     def are_limited(self) -> bool:
         """True if there is any time at which no move may be started."""
         return bool(self.windows) or self.deadline_ms is not None
 
+    @property
+    def clock(self) -> tzinfo:
+        """The local clock of these hours. Raises InputError for an unknown time zone without offsets."""
+        if self.time_zone == _UTC:  # a machine without any time zones can run without windows
+            return UTC
+        return LocalClock(self.offsets) if self.offsets else _zone(self.time_zone)
 
-def check_time_zone(hours: Schedule) -> None:
-    """Raise InputError for hours of a time zone that this machine does not know."""
-    if hours.time_zone != _UTC:  # a machine without any time zones can run without windows
-        parse_time_zone(hours.time_zone)
+    def in_zone(self, name: str) -> Schedule:
+        """Return a copy by the clock of another time zone. Raises InputError for an unknown one."""
+        return replace(self, time_zone=parse_time_zone(name), offsets=())
+
+    def dated(self, at_ms: int) -> Schedule:
+        """Return a copy with the offsets of its time zone around this time, unless it has them.
+
+        Raises InputError for a time zone that this machine does not know.
+        """
+        if self.time_zone == _UTC or self.offsets:
+            return self
+        zone = _zone(self.time_zone)
+        try:
+            return replace(self, offsets=_utc_offsets(zone, at_ms // 1000 // _DAY_S))
+        except (ValueError, OverflowError, OSError) as error:
+            raise InputError(f"no clock shows the time {at_ms}, in ms since 1970") from error
 
 
 def _clock(minute: int) -> str:

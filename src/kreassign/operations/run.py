@@ -53,12 +53,12 @@ from kreassign.executor.scheduling.windows import opening
 from kreassign.executor.state import RunView
 from kreassign.executor.throttle_ledger import FoundThrottles
 from kreassign.model.load import MEASURED_S
-from kreassign.model.pace import NO_LIMITS, Pace, Schedule, check_time_zone
+from kreassign.model.pace import NO_LIMITS, Pace
 from kreassign.model.plan import Plan
 from kreassign.model.plan_facts import PlanFacts, PlanOrigin, plan_id, refuse_other_cluster
 from kreassign.model.reassignment import Replicas, missing_expectations
 from kreassign.model.run import Operator, RunHistory
-from kreassign.model.text import check_wait, shortened, some_of
+from kreassign.model.text import check_wait, some_of
 from kreassign.model.throttle import NO_THROTTLE, ThrottleRates
 from kreassign.monitoring.client_signals import asking
 from kreassign.operations.approvals import SignedApprovals, approval_for, refuse_spent
@@ -216,7 +216,6 @@ def prepare_run(
     now_ms = clock.now_ms()
     facts = request.plan.facts
     chosen = request.settings(new_run_id(now_ms), now_ms)
-    check_time_zone(chosen.pace.hours)
     try:
         started = prepare(client, request.plan.plan, chosen, expected=expected, origin=origin)
     except PlanIsMet:
@@ -323,18 +322,6 @@ def _asked_guard(started: RunStarted) -> ClientGuard | None:
     return None if is_off else started.clients
 
 
-def _refuse_unknown_windows(run_id: str, hours: Schedule) -> None:
-    """Raise InputError for windows of a time zone that is known only where the run began."""
-    try:
-        check_time_zone(hours if hours.windows else Schedule())
-    except InputError as error:
-        raise InputError(
-            f"run {run_id} cannot go on here, and stays as it was left: its windows are of the time zone "
-            f"{shortened(hours.time_zone)}, which this machine does not know. Install its data (the package tzdata), "
-            "or resume the run where it began"
-        ) from error
-
-
 def resume_run(
     client: AdminClient,
     path: Path,
@@ -353,8 +340,8 @@ def resume_run(
     With `replan`, moves whose destination is lost get another one from now on; a run that began so keeps doing so.
     With `give_up_after_s` a destination is lost after this time from now on, and `clients` are asked as this says;
     without, as before.
-    Raises InputError when a process executes a run of its cluster, and where permissions for the remaining work, or the
-    time zone of its windows, are missing.
+    Raises InputError when a process executes a run of its cluster, and where permissions for the remaining work are
+    missing.
     """
     refuse_unless_free(client, context, path.stem)
     cluster = client.describe_cluster()
@@ -363,8 +350,6 @@ def resume_run(
     asks_lease = context.lease is not LeasePolicy.OFF
     former, mirror = all_home(client, path, kept_in, journal_to, context.warn, clock, asks_lease=asks_lease)
     view = read_view(path)
-    if cancel is None:
-        _refuse_unknown_windows(path.stem, view.control.pace.hours)
     if lacking := permissions.lacking_to_go_on(client, view, sorted(live_of_two(client))):
         left = f"run {path.stem} cannot go on, and stays as it was left:"
         raise InputError("\n  - ".join((left, *lacking)))

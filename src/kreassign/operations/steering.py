@@ -35,7 +35,7 @@ from kreassign.executor.journal import (
     stored_snapshots,
 )
 from kreassign.executor.preview import rate_advice, starved
-from kreassign.model.pace import PaceChange, check_time_zone
+from kreassign.model.pace import PaceChange
 from kreassign.model.text import least_rate_option, some_of
 from kreassign.model.throttle import AdaptiveThrottle, check_rate
 from kreassign.operations.run_journals import is_active, status, status_or_problem, stopped_text, this_operator
@@ -149,8 +149,6 @@ def is_in_force(path: Path, request: Request, clock: Clock = SYSTEM_CLOCK) -> bo
 
 def change_pace(path: Path, change: PaceChange, clock: Clock = SYSTEM_CLOCK) -> Request:
     """Change order, limits and hours of a run. Raises what `ask` raises, and InputError for an unknown time zone."""
-    if change.hours is not None:
-        check_time_zone(change.hours)
     return ask(path, lambda number: PaceRequested(clock.now_ms(), number, change), clock)
 
 

@@ -22,7 +22,7 @@ from kreassign.executor.scheduling.windows import (
     shortfalls,
 )
 from kreassign.model import TopicPartition
-from kreassign.model.pace import Order, Schedule, Window
+from kreassign.model.pace import Order, Schedule, UtcOffset, Window
 from tests.executor.scheduling.choosing import choose
 
 BERLIN = "Europe/Berlin"
@@ -46,6 +46,29 @@ def test_a_window_over_midnight_is_open_on_both_days() -> None:
         found = open_interval(hours, at(inside))
         assert found is not None
         assert (found.begins_ms, found.ends_ms) == (at("2026-06-01T22:00"), at("2026-06-02T06:00"))
+
+
+@pytest.mark.parametrize(("zone", "around"), [
+    (BERLIN, "2026-03-29T01:00"), (BERLIN, "2026-10-25T01:00"), ("Australia/Lord_Howe", "2026-04-04T15:00"),
+    ("Africa/Casablanca", "2026-02-15T02:00"), ("Pacific/Apia", "2011-12-30T10:00"),
+    ("Asia/Kolkata", "2026-01-01T00:00"),
+])  # fmt: skip
+def test_a_clock_of_offsets_shows_what_the_time_zone_does(zone: str, around: str) -> None:
+    """Both ways, minute by minute, also where local times are skipped or shown twice."""
+    known, at_ms = ZoneInfo(zone), at(around, "UTC")
+    clock = Schedule(time_zone=zone).dated(round(at_ms)).clock
+    for minute in range(-26 * 60, 26 * 60, 5):
+        instant_s = at_ms / 1000 + 60 * minute
+        ours, theirs = (datetime.fromtimestamp(instant_s, one) for one in (clock, known))
+        assert (ours.replace(tzinfo=None), ours.fold) == (theirs.replace(tzinfo=None), theirs.fold)
+        for fold in (0, 1):
+            local = ours.replace(fold=fold)
+            assert local.timestamp() == local.replace(tzinfo=known).timestamp()
+
+
+def test_after_its_last_offset_a_clock_goes_on() -> None:
+    clock = Schedule(time_zone=BERLIN, offsets=(UtcOffset(0, 3_600), UtcOffset(1_000, 7_200))).clock
+    assert [datetime.fromtimestamp(s, clock).hour for s in (-3_600, 10**9 // 86_400 * 86_400)] == [0, 2]
 
 
 def test_outside_a_window_the_next_one_is_told() -> None:

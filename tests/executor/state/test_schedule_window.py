@@ -190,25 +190,7 @@ def test_a_refused_move_waits_for_its_window_and_says_so() -> None:
     assert (run.moves, run.view.outlook) == ("sent", (OPENS,))
 
 
-ELSEWHERE = replace(NIGHT, time_zone="Mars/Base")
-UNKNOWN = "when its window opens is unknown: this machine does not know the time zone Mars/Base"
-
-
-@pytest.mark.parametrize("at_ms", [0, NOON_MS])
-@pytest.mark.parametrize("sizes", [(39_600, 39_600), (39_600, 39_601)])
-def test_windows_of_an_unknown_time_zone_are_told_as_unknown(at_ms: int, sizes: tuple[int, int]) -> None:
-    run = run_of(*sized(*sizes), hours=replace(ELSEWHERE, deadline_ms=4 * NOON_MS), throttle=12)
-    run.on(look(at_ms, UNTOUCHED, *sized(*sizes)))
-    assert (run.view.outlook, run.view.hindrance(at_ms)) == ((UNKNOWN,), UNKNOWN)
-
-
 SOON = Interval(0.0, 60.0, 60.0)
-
-
-@pytest.mark.parametrize(("at_end", "why"), [(AtWindowEnd.CANCEL, UNKNOWN), (AtWindowEnd.FINISH, None)])
-def test_an_end_is_unknown_where_an_unknown_window_may_close_before(at_end: AtWindowEnd, why: str | None) -> None:
-    run = run_of(hours=replace(ELSEWHERE, at_end=at_end)).on(look(0, MOVING))
-    assert beyond_hours(run.view, 0, SOON) == why
 
 
 def test_a_refused_move_does_not_end_after_its_window() -> None:

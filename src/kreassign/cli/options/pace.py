@@ -9,9 +9,8 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from typing import NamedTuple
-from zoneinfo import ZoneInfo
 
 import click
 
@@ -26,7 +25,6 @@ from kreassign.model.pace import (
     Pace,
     PaceChange,
     Schedule,
-    check_time_zone,
     parse_time_zone,
     parse_window,
 )
@@ -77,13 +75,12 @@ class HoursOptions:
         if not (self.windows or self.time_zone or self.deadline or self.at_window_end):
             return None
         hours = before or Schedule()
-        hours = replace(hours, time_zone=self.time_zone or hours.time_zone)
-        check_time_zone(hours)
+        hours = hours.in_zone(self.time_zone) if self.time_zone else hours
         if self.windows:
             windows = () if NONE in self.windows else tuple(sorted({parse_window(text) for text in self.windows}))
             hours = replace(hours, windows=windows)
         if self.deadline:
-            deadline_ms = None if self.deadline == NONE else _instant(self.deadline, hours.time_zone, now_ms)
+            deadline_ms = None if self.deadline == NONE else _instant(self.deadline, hours.clock, now_ms)
             hours = replace(hours, deadline_ms=deadline_ms)
         return replace(hours, at_end=AtWindowEnd(self.at_window_end)) if self.at_window_end else hours
 
@@ -259,16 +256,16 @@ def _limits(given: dict[str, int | str | None]) -> Iterator[Limit]:
                 yield from (Limit(end, measure, at_most) for end in where.ends)
 
 
-def _instant(text: str, zone: str, now_ms: int) -> int:
+def _instant(text: str, clock: tzinfo, now_ms: int) -> int:
     """A deadline in ms since the epoch: a date and time, or the next occurrence of a time of day."""
-    now = datetime.fromtimestamp(now_ms / 1000, ZoneInfo(zone))
+    now = datetime.fromtimestamp(now_ms / 1000, clock)
     match = _TIME_OF_DAY.fullmatch(text.strip())
     if match is not None and int(match[1]) < 24:
         found = now.replace(hour=int(match[1]), minute=int(match[2]), second=0, microsecond=0, fold=0)
         found = found if found > now else found + timedelta(days=1)
     else:
         found = _parsed(text)
-        found = found if found.tzinfo else found.replace(tzinfo=ZoneInfo(zone))
+        found = found if found.tzinfo else found.replace(tzinfo=clock)
     if found <= now:
         raise click.BadParameter(f"{text} is in the past", param_hint="'--deadline'")
     return round(found.timestamp() * 1000)

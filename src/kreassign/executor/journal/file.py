@@ -79,7 +79,7 @@ def _plain(value: Any) -> object:
 
 
 APPLICATION_ID = 0x6B726561
-VERSION = 15
+VERSION = 16
 """Version of the tables and events of a journal, and of the rules that make a run of them."""
 
 

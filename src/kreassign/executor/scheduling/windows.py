@@ -15,18 +15,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from datetime import date, datetime, time, timedelta, tzinfo
 from functools import lru_cache
 from math import ceil, inf
 from typing import ClassVar
-from zoneinfo import ZoneInfo
 
-from kreassign.errors import InputError
 from kreassign.executor.scheduling.limits import PacedMove, needed_bytes
 from kreassign.executor.scheduling.queue import add_left, ranking
 from kreassign.model import TopicPartition
-from kreassign.model.pace import Cap, EndpointKind, Order, Pace, Schedule, Window, parse_time_zone
-from kreassign.model.text import counted, format_amount, shortened
+from kreassign.model.pace import Cap, EndpointKind, Order, Pace, Schedule, UtcOffset, Window
+from kreassign.model.text import counted, format_amount
 
 DAYS = 8
 """Number of days considered ahead; windows recur every day."""
@@ -84,37 +82,13 @@ def longest_s(hours: Schedule, at_ms: float) -> float:
 
 def local_time(hours: Schedule, at_ms: float) -> str:
     """Format a time by the local clock of these hours."""
-    zone = _zone(hours.time_zone)
-    return f"{datetime.fromtimestamp(at_ms / 1000, zone):%Y-%m-%d %H:%M} {zone}"
-
-
-def _zone(name: str) -> tzinfo:
-    """A time zone, or UTC for one that this machine does not know: its runs can be read here, and do not go on here."""
-    return _known_zone(name) or UTC
-
-
-@lru_cache(maxsize=64)
-def _known_zone(name: str) -> tzinfo | None:
-    try:
-        return UTC if name == Schedule().time_zone else ZoneInfo(parse_time_zone(name))
-    except InputError:
-        return None
-
-
-def unknown_hours(hours: Schedule) -> str | None:
-    """Sentence that the windows are of a time zone that this machine does not know; None if it can tell their times."""
-    if not hours.windows or _known_zone(hours.time_zone) is not None:
-        return None
-    name = shortened(hours.time_zone)
-    return f"when its window opens is unknown: this machine does not know the time zone {name}"
+    return f"{datetime.fromtimestamp(at_ms / 1000, hours.clock):%Y-%m-%d %H:%M} {hours.time_zone}"
 
 
 def opening(hours: Schedule, at_ms: float) -> str | None:
     """Sentence on when moves may be in flight, seen from `at_ms`; None at any time."""
     if not hours.are_limited:
         return None
-    if (unknown := unknown_hours(hours)) is not None:
-        return unknown
     if (found := open_interval(hours, at_ms)) is None:
         return "no window opens before the deadline"
     if found.ends_ms == inf:
@@ -157,14 +131,16 @@ def _limits(cap: Cap) -> list[str]:
 def _open_intervals(hours: Schedule, at_ms: float) -> tuple[OpenInterval, ...]:
     if not hours.windows:
         return (OpenInterval(-inf, inf),)
-    today = datetime.fromtimestamp(at_ms / 1000, _zone(hours.time_zone)).date()
-    return _around(hours.windows, hours.time_zone, today)
+    today = datetime.fromtimestamp(at_ms / 1000, hours.clock).date()
+    return _around(hours.windows, hours.time_zone, hours.offsets, today)
 
 
 @lru_cache(maxsize=64)
-def _around(windows: tuple[Window, ...], time_zone: str, today: date) -> tuple[OpenInterval, ...]:
+def _around(
+    windows: tuple[Window, ...], time_zone: str, offsets: tuple[UtcOffset, ...], today: date
+) -> tuple[OpenInterval, ...]:
     """Open intervals from yesterday on, merged where windows meet; endless if there is no gap."""
-    zone = _zone(time_zone)
+    zone = Schedule(time_zone=time_zone, offsets=offsets).clock
     days = (today + timedelta(days=number) for number in range(-1, DAYS + 1))
     spans = sorted((_instant(day, window, zone) for day in days for window in windows), key=lambda one: one.begins_ms)
     merged: list[OpenInterval] = []
@@ -280,9 +256,7 @@ def forecast(
 
 
 def shortfalls(found: Forecast, hours: Schedule, rate_bytes_per_s: float) -> tuple[str, ...]:
-    """Problems with the hours, a sentence each; none when everything fits, or it is unknown when windows open."""
-    if unknown_hours(hours) is not None:
-        return ()
+    """Problems with the hours, a sentence each; none when everything fits."""
     rate = format_amount(rate_bytes_per_s, "B/s")
     sentences = []
     if found.too_long:

@@ -489,12 +489,10 @@ def sleeps_until_window(run: Run, at_ms: int) -> bool:
 
 
 def closed_window(run: Run, at_ms: int) -> str | None:
-    """Text that no window is open, and when the next one opens, or that this is unknown here; None inside a window."""
+    """Text that no window is open, and when the next one opens; None inside a window."""
     hours, wall_ms = run.control.pace.hours, _wall_ms(run, at_ms)
     if not hours.are_limited:
         return None
-    if (unknown := windows.unknown_hours(hours)) is not None:
-        return unknown
     next_one = windows.open_interval(hours, wall_ms)
     if next_one is None or next_one.begins_ms <= wall_ms:
         return None

@@ -22,7 +22,6 @@ from typing import Any
 from kreassign.errors import InvariantBroken, JournalDamaged
 from kreassign.executor import events
 from kreassign.executor.instructions import Instruction, Wait
-from kreassign.executor.scheduling import windows
 from kreassign.executor.state import control, finishing, health_check, moving, preparing
 from kreassign.executor.state.phases import Waiting
 from kreassign.executor.state.run import MoveIndex, Rows, Run, candidate
@@ -252,12 +251,6 @@ class Machine:
                 self._end_wait(event)
             return self.handle(event)
         except _CANNOT_BE as error:
-            if (unknown := windows.unknown_hours(self._run.control.pace.hours)) is not None:
-                # What the run did at the ends of its windows, it did by a clock that is not known here.
-                raise JournalDamaged(
-                    f"the journal of run {self.view.run_id} cannot be followed here: {unknown}",
-                    "Install its data (the package tzdata), or read the run where it began",
-                ) from error
             # Every row is readable, and none is missing; yet another version of this table may have written them.
             raise JournalDamaged(
                 f"the journal of run {self.view.run_id} tells what cannot be ({error}); it was damaged, or written by "
