@@ -211,6 +211,10 @@ class LocalClock(tzinfo):
         """Not known; Python asks for it."""
         return None
 
+    def tzname(self, _: datetime | None) -> str | None:
+        """Not known."""
+        return None
+
     def fromutc(self, moment: datetime) -> datetime:
         """Local time of a moment in UTC."""
         at_ms = (moment.replace(tzinfo=UTC) - _EPOCH) / timedelta(milliseconds=1)
