@@ -14,8 +14,11 @@ from kreassign.errors import ClusterError, JournalUnreadable
 from kreassign.executor.events import CancelRequested, Event
 from kreassign.executor.history.run_history import read_history
 from kreassign.executor.journal import post_request
+from kreassign.executor.journal.folder import cluster_folder
 from kreassign.executor.state import RunView
 from kreassign.model.run import MoveStatus, RunHistory
+from kreassign.operations.broker_changes import FILE_NAME
+from kreassign.operations.maintenance import Way, maintain
 from kreassign.operations.rollback import Rollback, RollbackRequest, preview_rollback, roll_back
 from kreassign.operations.run import RunContext, cancel_interrupted_run, resume_run
 from kreassign.operations.run_journals import forget_journal
@@ -86,6 +89,44 @@ def test_an_order_that_others_made_after_a_cancelled_move_is_left(rig: TwinRig) 
     rig.client.alter_partition_reassignments({tp(0): (2, 0, 1)}).raise_if_any()
     rig.transport.sleep(5)
     assert left_alone(rig, A) == OTHERS
+
+
+@pytest.fixture
+def maintained(rig: TwinRig) -> Callable[[Way], None]:
+    """The maintenance of broker 3."""
+
+    def go(way: Way) -> None:
+        context = RunContext(rig.state_dir, 1.0, warn=lambda _: None)
+        assert maintain(rig.client, (3,), way, context, clock=rig.transport).is_finished
+        rig.transport.sleep(5)
+
+    return go
+
+
+def test_an_order_that_maintenance_made_is_named(rig: TwinRig, maintained: Callable[[Way], None]) -> None:
+    run(rig, A, 3, 1, 2)
+    maintained(Way.ENTER)
+    assert rig.replicas[0] == (1, 2, 3)
+    way = "roll back after `kreassign maintenance exit 3`"
+    assert left_alone(rig, A) == f"as the maintenance of broker 3 left it since; {way}"
+    maintained(Way.EXIT)
+    undo(rig, A)
+    assert rig.replicas[0] == (0, 1, 2)
+
+
+def test_a_list_of_others_during_maintenance_is_theirs(rig: TwinRig, maintained: Callable[[Way], None]) -> None:
+    run(rig, A, 3, 1, 2)
+    maintained(Way.ENTER)
+    rig.client.alter_partition_reassignments({tp(0): (1, 4, 2)}).raise_if_any()
+    rig.transport.sleep(30)
+    assert left_alone(rig, A) == OTHERS
+
+
+def test_without_its_record_maintenance_may_have_made_a_list(rig: TwinRig, maintained: Callable[[Way], None]) -> None:
+    run(rig, A, 3, 1, 2)
+    maintained(Way.ENTER)
+    (cluster_folder(rig.state_dir, rig.twin.cluster_id) / FILE_NAME).write_text("{")
+    assert left_alone(rig, A).startswith("changed since by somebody else or by maintenance, whose record could not be")
 
 
 def test_an_order_that_others_made_after_a_failed_move_is_left(rig: TwinRig) -> None:

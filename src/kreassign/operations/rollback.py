@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from kreassign.admin import AdminClient
 from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import ClusterError, Drifted, InputError
+from kreassign.executor.brokers import listed_brokers
 from kreassign.executor.client_guard import ClientGuard
 from kreassign.executor.cluster.readings import live_of_two, ongoing_moves, partitions_of, topic_ids_of, topics_with
 from kreassign.executor.cluster.requests import read_copies, read_factors
@@ -20,12 +22,14 @@ from kreassign.executor.preflight import hindrances, prepare, read_cluster
 from kreassign.executor.preview import RunPreview
 from kreassign.executor.throttle_ledger import FoundThrottles
 from kreassign.model import Partition, TopicPartition, TopicPartitionReplica
+from kreassign.model.authorization import error_text
 from kreassign.model.pace import PaceChange, Schedule
-from kreassign.model.plan_facts import PlanOrigin
+from kreassign.model.plan_facts import PlanOrigin, is_another
 from kreassign.model.run import RunHistory
 from kreassign.model.text import agreeing, counted, each_partition
 from kreassign.model.throttle import NO_THROTTLE, ThrottleRates
 from kreassign.operations import run_journals, steering
+from kreassign.operations.broker_changes import read_maintenance
 from kreassign.operations.connect import Warn, tell_nobody, warn_program, warn_without_topic_ids
 from kreassign.operations.list_owners import Later, OpenList, changed_by, later_runs
 from kreassign.operations.plan_files import PlanFile
@@ -140,7 +144,8 @@ def _prepared(
     to_undo = replace(done, moves=tuple(move for move in done.moves if move.topic_partition not in in_flight))
     names = {move.topic_partition for move in to_undo.moves}
     later = later_runs(path, to_undo, context.state_dirs, names)
-    plan = plan_rollback(client, to_undo, context.warn, later, is_stepwise=is_stepwise)
+    maintained = partial(reordered_by_maintenance, client, context)
+    plan = plan_rollback(client, to_undo, context.warn, later, is_stepwise=is_stepwise, maintained=maintained)
     factors = read_factors(client, plan.plan.replicas, plan.expected).sentences
     outages = outages_of(client, plan.plan.replicas, _rates(request, done)).sentences
     undoes = first_event(path).undoes
@@ -302,10 +307,12 @@ def plan_rollback(
     later: Iterable[Later] = (),
     *,
     is_stepwise: bool = False,
+    maintained: Maintained = lambda _, __: {},
 ) -> RollbackPlan:
     """Plan the rollback for the present cluster. Warns if its journal has no topic ids.
 
-    Runs that did anything `later`, the latest first, are named where they left what is not touched.
+    Runs that did anything `later`, the latest first, are named where they left what is not touched, and so is
+    maintenance where lists are `maintained`.
     Raises ClusterError, also where a topic cannot be read: an unread topic may still exist.
     """
     named = {
@@ -325,12 +332,12 @@ def plan_rollback(
     partitions_now, locations = partitions_of(topics.known), copies.known
     back = rollback_plan(done.moves, partitions_now, locations, present)
     view = read_cluster(client, back.plan, back.expected, is_stepwise=is_stepwise)
+    lists = _open_lists(done, partitions_now)
+    of_runs = changed_by(lists, later, done.run_id)
+    open_lists = {name: one.replicas for name, one in lists.items() if name not in of_runs}
+    of_maintenance = maintained(open_lists, present.topic_ids)
     # A partition that cannot be moved now must not prevent the others from going back.
-    present = replace(
-        present,
-        hindrances=dict(hindrances(back.plan, view)),
-        changed_by=changed_by(_open_lists(done, partitions_now), later, done.run_id),
-    )
+    present = replace(present, hindrances=dict(hindrances(back.plan, view)), changed_by=of_maintenance | of_runs)
     return rollback_plan(done.moves, partitions_now, locations, present)
 
 
@@ -343,6 +350,37 @@ def _open_lists(done: RunHistory, now: Mapping[TopicPartition, Partition]) -> di
         and (name := move.topic_partition) in now
         and now[name].replicas != move.undone_to
     }
+
+
+Maintained = Callable[[Mapping[TopicPartition, tuple[int, ...]], Mapping[str, str]], Mapping[TopicPartition, str]]
+"""Words on the maintenance that left these lists, given the ids of topics."""
+
+
+def reordered_by_maintenance(
+    client: AdminClient,
+    context: RunContext,
+    lists: Mapping[TopicPartition, tuple[int, ...]],
+    topic_ids: Mapping[str, str],
+) -> dict[TopicPartition, str]:
+    """Words on the maintenance that left these lists, by its record; none for those that it did not leave."""
+    if not lists:
+        return {}
+    try:
+        known = read_maintenance(client, context)
+    except (ClusterError, InputError) as error:
+        unread = f"whose record could not be read ({error_text(error)})"
+        return dict.fromkeys(lists, f"changed since by somebody else or by maintenance, {unread}; look at it")
+    found = {}
+    for record in (known.doubtful, known.record):
+        for name, replicas in lists.items():
+            order, brokers = record.orders.get(name), sorted(record.brokers.keys() & set(replicas))
+            if order is None or not brokers or not order.is_changed(replicas):
+                continue
+            if is_another(order.topic_id, topic_ids.get(name.topic)):
+                continue
+            way = f"`kreassign maintenance exit {','.join(map(str, brokers))}`"
+            found[name] = f"as the maintenance of {listed_brokers(brokers)} left it since; roll back after {way}"
+    return found
 
 
 def is_in_place(client: AdminClient, path: Path, run: RunHistory, state_dirs: Iterable[Path]) -> bool:
