@@ -337,7 +337,7 @@ def plan_rollback(
     open_lists = {name: one.replicas for name, one in lists.items() if name not in of_runs}
     of_maintenance = maintained(open_lists, present.topic_ids)
     # A partition that cannot be moved now must not prevent the others from going back.
-    present = replace(present, hindrances=dict(hindrances(back.plan, view)), changed_by=of_maintenance | of_runs)
+    present = replace(present, hindrances=dict(hindrances(back.plan, view)), changed_by={**of_maintenance, **of_runs})
     return rollback_plan(done.moves, partitions_now, locations, present)
 
 
