@@ -7,9 +7,11 @@ import subprocess
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from kreassign.admin import AdminClient
 from kreassign.autopilot.events import Name, RunBegan, State
 from kreassign.autopilot.gates import GATES, KNOWN_OF, TOLD_OF, others_now
 from kreassign.autopilot.messages import Message
@@ -29,6 +31,7 @@ from kreassign.operations.autopilot_looks import observe, why
 from kreassign.operations.run_journals import NO_CLUSTER, InForce
 from tests.autopilot.fleet import HOUR_S, Fleet, HostClock, finding
 from tests.executor.journal.test_locks import locked_by_another
+from tests.executor.odd_port import OddPort, not_reached
 from tests.executor.test_lease_on_twin import with_offsets_topic
 from tests.executor.twin_runs import TwinRig, tp
 
@@ -176,6 +179,19 @@ def test_a_dry_run_says_what_it_would_do_and_changes_nothing(tmp_path: Path) -> 
         ours.watch(autopilot, 1.5 * HOUR_S, LOOKS_S)
         assert ours.rig.replicas == before
         assert any("would be repaired now" in one.what for one in ours.messages)
+
+
+def test_why_names_what_hides_a_finding(tmp_path: Path) -> None:
+    ours = fleet(tmp_path, "[broker-gone]\nlevel = 'tell'\n")
+    odd = OddPort(ours.rig.client)
+    odd.answer_always("describe_topics", not_reached)
+    with ours.opened() as autopilot:
+        ours.rig.twin.crash(3)
+        ours.watch(autopilot, HOUR_S, LOOKS_S)
+        found = why(cast(AdminClient, odd), ours.policy, autopilot.memory, tmp_path, ours.rig.transport)
+        gates = {one.name: one.gates for one in found}
+    unread = "partitions could not be read (could not connect)"
+    assert gates[GONE] == {"evidence": f"whether it is still there is not known: {unread}"}
 
 
 def test_the_brake_of_kafka_configs_is_seen_and_named(tmp_path: Path) -> None:

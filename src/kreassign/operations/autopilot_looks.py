@@ -11,6 +11,7 @@ from typing import Any
 
 from kreassign.admin import AdminClient
 from kreassign.autopilot.core import symptoms, tick
+from kreassign.autopilot.detectors import DETECTORS
 from kreassign.autopilot.events import Name, State
 from kreassign.autopilot.gates import WEEK_MS, Case, closed_gates, gates_of, spent_bytes, stopped
 from kreassign.autopilot.memory import Act, Memory
@@ -227,11 +228,18 @@ def why(
     watcher = watched if isinstance(watched, Unknown) else Absent()
     now = replace(now, watcher=watcher, write_times=write_times(policy, clock))
     decision = tick(memory, now, policy)
-    shown = symptoms(Look(now, decision.memory, policy))
+    look = Look(now, decision.memory, policy)
+    shown = symptoms(look)
     for finding in decision.memory.open:
         symptom = shown.get(finding.name)
         if symptom is None:
-            yield Reasons(finding.name, finding.state, finding.seen, {"evidence": "it is not seen now"})
+            yield Reasons(finding.name, finding.state, finding.seen, {"evidence": _unseen(look, finding.name)})
             continue
         case = Case(finding, symptom, now, decision.memory, policy)
         yield Reasons(finding.name, finding.state, symptom.seen, gates_of(case))
+
+
+def _unseen(look: Look, name: Name) -> str:
+    """Why a look shows no symptom of a finding: it is gone, or its detector is blind."""
+    blind = DETECTORS[name.kind].blind(look, name.subject)
+    return "it is not seen now" if blind is None else f"whether it is still there is not known: {blind}"
