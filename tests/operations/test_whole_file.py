@@ -21,7 +21,7 @@ from kreassign.model.plan import parse_plan
 from kreassign.model.plan_facts import plan_id
 from kreassign.operations import broker_changes
 from kreassign.operations.plan_files import approval_path, approve, read_plan_file, write_plan
-from kreassign.operations.whole_file import PRIVATE_MODE, changing_state, replace_file, replacing
+from kreassign.operations.whole_file import PRIVATE_MODE, changing_state, replace_file, replacing, write_page
 from tests.executor.run_events import started
 
 PLAN = parse_plan('{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2]}]}')
@@ -37,11 +37,34 @@ def test_a_file_is_replaced_or_stays_as_it_was(tmp_path: Path) -> None:
     assert (path.read_bytes(), [one.name for one in tmp_path.iterdir()]) == (b"two", ["plan.json"])
 
 
-@pytest.mark.parametrize(("folder", "error"), [("/proc", FileNotFoundError), ("/dev/full", NotADirectoryError)])
-def test_a_place_that_takes_no_file_is_told_by_its_own_name(folder: str, error: type[OSError]) -> None:
-    with pytest.raises(error) as refused:
-        replace_file(Path(folder) / "plan.json", b"one")
-    assert error_text(refused.value).startswith(f"{folder}/plan.json: no")
+@pytest.mark.parametrize(("folder", "why"), [
+    ("/proc", "no such file or directory; make its directory, or choose another place"),
+    ("/dev/full", "not a directory; choose another place"),
+])  # fmt: skip
+@pytest.mark.parametrize("write", [lambda path: replace_file(path, b"one"), lambda path: write_page(path, "one")])
+def test_a_place_that_takes_no_file_is_told_by_its_own_name(
+    folder: str, why: str, write: Callable[[Path], None]
+) -> None:
+    path = Path(folder) / "plan.json"
+    with pytest.raises(OSError, match=r"plan\.json") as refused:
+        write(path)
+    assert error_text(refused.value) == f"{path}: {why}"
+
+
+def test_a_full_disk_asks_for_room(tmp_path: Path) -> None:
+    """The limit of this process stands for the disk; nothing is left of the file."""
+    path, limits = tmp_path / "plan.json", resource.getrlimit(resource.RLIMIT_FSIZE)
+    with pytest.raises(OSError, match="No space left") as refused:
+        write_page(Path("/dev/full"), "one")
+    assert error_text(refused.value) == "/dev/full: no space left on device; make room there, or choose another place"
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1, limits[1]))
+    try:
+        with pytest.raises(OSError, match="too large") as refused:
+            replace_file(path, b"one")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert error_text(refused.value) == f"{path}: file too large; choose another place"
+    assert not [*tmp_path.iterdir()]
 
 
 def test_no_link_of_others_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

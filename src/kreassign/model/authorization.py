@@ -120,10 +120,11 @@ class DeniedRight:
 def error_text(error: BaseException) -> str:
     """The message of an error; for a refusal the permission that it requires, or the cordon to be lifted.
 
-    For an error of the machine its file and reason, without the number.
+    For an error of the machine its file and reason, without the number, and the next steps that it notes.
     """
     if isinstance(error, OSError):
-        return f"{error.filename}: {machine_reason(error)}" if error.filename else machine_reason(error)
+        reason = "; ".join((machine_reason(error), *getattr(error, "__notes__", ())))
+        return f"{error.filename}: {reason}" if error.filename else reason
     if is_for_cordon(error):
         return f"{error}: uncordon that broker (`kreassign doctor` says how), or plan without it"
     return refused_permission(error) or str(error)

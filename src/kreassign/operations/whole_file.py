@@ -29,24 +29,22 @@ SHARED_MODE, PRIVATE_MODE = 0o666, 0o600
 
 @contextmanager
 def replacing(path: Path, mode: int = SHARED_MODE) -> Iterator[Path]:
-    """Yield an empty file that takes the place of `path` at the end of a `with` statement without an error."""
+    """Yield an empty file that takes the place of `path` at the end of a `with` statement without an error.
+
+    Raises OSError with the next step.
+    """
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(8)}.unfinished")
-    try:
+    with writing(path, unfinished):
         os.close(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode))
-    except FileExistsError:
-        raise  # which is about the other name
-    except OSError as error:
-        error.filename = str(path)  # the name that is known to who reads the message
-        raise
-    try:
-        if mode == PRIVATE_MODE:
-            unfinished.chmod(mode)  # whatever mode the umask left
-        yield unfinished
-        unfinished.replace(path)
-        sync_folder(path.parent)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
+        try:
+            if mode == PRIVATE_MODE:
+                unfinished.chmod(mode)  # whatever mode the umask left
+            yield unfinished
+            unfinished.replace(path)
+            sync_folder(path.parent)
+        except BaseException:
+            unfinished.unlink(missing_ok=True)
+            raise
 
 
 @contextmanager
@@ -132,14 +130,53 @@ def _told(path: Path, what: str, left: str, then: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        has_files = error.errno in {errno.EMFILE, errno.ENFILE}
-        place = "make room there, or choose another directory (--state-dir)"
-        way = "let processes open more files (`ulimit -n`), or end others" if has_files else place
         problem = f"{path}, {what}, could not be written: {machine_reason(error)}. {left}"
-        raise InputError(f"{problem}; {way}{then}") from error
+        raise InputError(f"{problem}; {_way(error, 'another directory (--state-dir)')}{then}") from error
+
+
+_TO_MAKE = {
+    errno.EACCES: "let this user write there",
+    errno.EPERM: "let this user write there",
+    errno.ENOSPC: "make room there",
+    errno.EDQUOT: "make room there",
+    errno.ENOENT: "make its directory",
+}
+_FILES = "let processes open more files (`ulimit -n`), or end others"
+
+
+def _way(error: OSError, other: str) -> str:
+    """Next step where a file cannot be written: at this place, or at an `other`."""
+    if error.errno in {errno.EMFILE, errno.ENFILE}:
+        return _FILES
+    here = _TO_MAKE.get(error.errno or 0)
+    return f"{here}, or choose {other}" if here else f"choose {other}"
+
+
+@contextmanager
+def writing(path: Path, unfinished: Path | None = None) -> Iterator[None]:
+    """Name the file, and the next step as a note, in an OSError of a `with` statement that writes it.
+
+    One about another file is left as it is.
+    """
+    try:
+        yield
+    except FileExistsError:
+        raise  # which is about the unfinished file
+    except OSError as error:
+        if error.filename is not None and Path(error.filename) not in {path, unfinished}:
+            raise
+        error.filename = str(path)  # the name that is known to who reads the message
+        error.add_note(_way(error, "another place"))
+        raise
+
+
+def write_page(path: Path, page: str) -> None:
+    """Write a page for people, also into a device or a link of theirs. Raises OSError with the next step."""
+    with writing(path):
+        path.write_text(page, encoding="utf-8")
 
 
 def replace_file(path: Path, content: bytes, mode: int = SHARED_MODE) -> None:
-    """Write a file; an existing one is replaced as a whole or not at all. Raises OSError."""
+    """Write a file; an existing one is replaced as a whole or not at all. Raises OSError with the next step."""
     with replacing(path, mode) as unfinished:
         unfinished.write_bytes(content)

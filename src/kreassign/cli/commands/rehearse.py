@@ -24,6 +24,7 @@ from kreassign.operations.report import Recording, Rehearsal, rehearsal_page
 from kreassign.operations.run import RunRequest
 from kreassign.operations.snapshot_files import read_snapshot
 from kreassign.operations.twin import PlannedFault, Speeds
+from kreassign.operations.whole_file import write_page
 from kreassign.report.text import format_bytes, format_duration
 
 
@@ -81,7 +82,7 @@ def rehearse(
     with working("rehearsing in virtual time"):
         shown = operation.rehearse(request, seen, Speeds(*speeds), recording, faults)
     if report is not None and recording is not None:
-        report.write_text(rehearsal_page(shown, recording, seen, plan.name, request.plan.facts), encoding="utf-8")
+        write_page(report, rehearsal_page(shown, recording, seen, plan.name, request.plan.facts))
     if output_format == "json":
         print_json(asdict(shown))
     else:

@@ -33,6 +33,7 @@ from kreassign.operations.report import (
     read_records,
     report_page,
 )
+from kreassign.operations.whole_file import write_page
 from kreassign.report.text import format_bytes, format_duration, format_rate
 
 
@@ -79,13 +80,13 @@ def report(
         raise InputError("specify either --run RUN_ID or --plan FILE")
     if plan is not None:
         out = out or plan.with_name(f"{plan.name.removesuffix('.json')}.html")
-        out.write_text(plan_page(read_plan_file(plan), plan.name), encoding="utf-8")
+        write_page(out, plan_page(read_plan_file(plan), plan.name))
         click.echo(f"report of plan {plan.name}: {out}")
         print_next(next_command("approve", plan), next_command("run", plan, "--dry-run", takes=CLUSTER))
         return
     journal = shown_journal(state_dir, run_name, cluster)
     out = out or Path(f"{journal.stem}.html")
-    out.write_text(report_page(journal, data, warn), encoding="utf-8")
+    write_page(out, report_page(journal, data, warn))
     click.echo(f"report of run {journal.stem}: {out}")
     found = run_journals.status(journal)
     if found.state == "done" and not found.throttle_residue:
@@ -154,7 +155,7 @@ def audit_run(
     with working("auditing with Spark"):
         found = audit_runs(journals, data, SparkOptions(master, dict(conf)))
     if report is not None:
-        report.write_text(audit_page(found[0], journals[0], data, warn), encoding="utf-8")
+        write_page(report, audit_page(found[0], journals[0], data, warn))
     is_bad = any(run["findings"] for run in found)
     if output_format == "json":
         print_json({"ok": not is_bad, "runs": found})

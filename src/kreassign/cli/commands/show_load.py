@@ -32,6 +32,7 @@ from kreassign.model.load import (
     TopicLoad,
 )
 from kreassign.model.text import counted, shortened
+from kreassign.operations import whole_file
 from kreassign.operations.tables import (
     CHARTED,
     SCHEMA,
@@ -274,7 +275,7 @@ def write_page(
     page: Path, data: Path | str, cluster: str | None = None, top: int = CHARTED, as_of: AsOf | None = None
 ) -> None:
     """Write a page per cluster, or for one, and print its path."""
-    page.write_text(load_page(data, cluster, top, as_of=as_of), encoding="utf-8")
+    whole_file.write_page(page, load_page(data, cluster, top, as_of=as_of))
     click.echo(f"page of the load: {page}")
 
 
