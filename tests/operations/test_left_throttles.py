@@ -14,7 +14,7 @@ import pytest
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.errors import InputError, JournalUnreadable, OutcomeUnknown
-from kreassign.executor.journal import find_journals
+from kreassign.executor.journal import Journal, find_journals
 from kreassign.executor.journal.folder import cluster_folder
 from kreassign.executor.lease import OFFSETS_TOPIC, ClusterLease, LeaseHolder, LeasePolicy
 from kreassign.executor.throttle_ledger import ConfigValue
@@ -96,6 +96,30 @@ def test_left_throttles_are_removed_and_those_of_a_run_stay(rig: TwinRig) -> Non
     assert kept["to_set_again"].startswith("kafka-configs --alter --entity-type topics --entity-name u --add-config")
 
 
+def test_what_a_run_of_another_state_directory_needs_stays(rig: TwinRig, tmp_path: Path) -> None:
+    run_id, elsewhere = killed_run(rig), tmp_path / "elsewhere"
+    rig.transport.sleep(60)  # its move ends
+    of_run = rig.throttles
+    change(rig, *RATE_OF_4)
+    found = find_left_throttles(rig.client, elsewhere, beside=(rig.state_dir,))
+    assert [one.key.resource for one in found.left] == [RATE_OF_4[0]]
+    assert len(found.needed) == len(of_run)
+    assert all(f"`kreassign resume {run_id}`" in one for one in found.needed)
+    alone = find_left_throttles(rig.client, elsewhere).left
+    context = RunContext(elsewhere, operator=ALICE, beside=(rig.state_dir,))
+    done = remove_left_throttles(rig.client, context, alone, rig.transport)
+    assert [one.key.resource for one in done.removed] == [RATE_OF_4[0]]
+    assert (rig.throttles, len(done.kept)) == (of_run, len(of_run))
+
+
+def test_a_run_that_is_executed_in_another_state_directory_is_waited_for(rig: TwinRig, tmp_path: Path) -> None:
+    with (
+        Journal.create(rig.state_dir, rig.prepared({0: (2, 1)})),
+        pytest.raises(InputError, match="is being executed, and may need every throttle"),
+    ):
+        find_left_throttles(rig.client, tmp_path / "elsewhere", beside=(rig.state_dir,))
+
+
 def test_of_a_list_only_the_entries_go_that_were_seen(rig: TwinRig) -> None:
     """Another tool adds its own between the last look and the removal."""
     name = FOLLOWER_THROTTLED_REPLICAS
@@ -163,7 +187,7 @@ def test_nothing_is_removed_while_its_values_cannot_be_kept(rig: TwinRig) -> Non
     left = find_left_throttles(rig.client, rig.state_dir).left
     rig.state_dir.mkdir(parents=True, exist_ok=True)
     cluster_folder(rig.state_dir, rig.twin.cluster_id).touch()
-    with pytest.raises(InputError, match=r"could not be written: not a directory\. Nothing was removed; make room"):
+    with pytest.raises(InputError, match=r"could not be written: not a directory\. Nothing was removed; choose"):
         removed(rig.client, rig, left)
     assert rig.throttles == {f"{LIST_OF_U[0]} {LIST_OF_U[1]}": ""}
 

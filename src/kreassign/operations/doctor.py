@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -17,8 +17,16 @@ from kreassign.executor.cluster.receivers import nameable_brokers
 from kreassign.executor.cluster.requests import without_records
 from kreassign.executor.history.diagnosis import NO_MAINTENANCE, ClusterReadings, diagnose, notes
 from kreassign.executor.history.findings import LEASE, NEEDS, NO_RUN, Issue, Moving, NotRead, fillings
-from kreassign.executor.history.run_history import UnreadableJournal, explained_settings, left_behind, read_view
-from kreassign.executor.journal import active_run, journal_path
+from kreassign.executor.history.run_history import (
+    UnreadableJournal,
+    explained_settings,
+    history,
+    is_unfinished,
+    is_verified,
+    journals_of_runs,
+    read_view,
+)
+from kreassign.executor.journal import active_run
 from kreassign.executor.lease import OFFSETS_TOPIC, LeaseHolder, present_holder
 from kreassign.executor.maintenance.record import MaintenanceRecord
 from kreassign.executor.state import RunView
@@ -106,8 +114,8 @@ def examine(
     second = _Look.at(client, live, seen_moves) if measure_for_s else first
     seconds, log_dirs = clock.monotonic_s() - begun_s if measure_for_s else 0.0, second.log_dirs
     silent = {**every.failed, **first.log_dirs.failed, **log_dirs.failed}
-    unfinished = [unfinished_runs(folder, whole.cluster_id) for folder in state_dirs]
-    runs = tuple(run for one in unfinished for run in one.readable)
+    unfinished = unfinished_runs(state_dirs, whole.cluster_id)
+    runs = unfinished.readable
     throttles = tuple(present for present in settings.values if present.value is not None)
     partitions = partitions_of(topics.ok)
     # Last, so that a move that is over by now does not look stuck, nor its throttle left behind that began meanwhile.
@@ -139,8 +147,8 @@ def examine(
         principal=client.principal,
         held_bytes={broker: sum(one.size_bytes for one in dirs) for broker, dirs in every.ok.items()},
         distribution=recognise(whole, paths, {*topics.ok, *topics.failed}),
-        interrupted_runs=tuple(run_id for one in unfinished for run_id in one.interrupted),
-        unreadable_journals=tuple(path for one in unfinished for path in one.unreadable),
+        interrupted_runs=unfinished.interrupted,
+        unreadable_journals=unfinished.unreadable,
         lease=holder,
         maintenance=maintenance,
         unread=(
@@ -224,7 +232,7 @@ def copying_brokers(throttles: Iterable[ConfigValue], log_dirs: Mapping[int, Ite
 
 
 class UnfinishedRuns(NamedTuple):
-    """Runs of a state directory that have not ended, and the ids of those that no process executes.
+    """Runs in state directories that have not ended, and the ids of those that no process executes.
 
     Each of the `unreadable` journals may be that of one more.
     """
@@ -234,25 +242,28 @@ class UnfinishedRuns(NamedTuple):
     unreadable: tuple[UnreadableJournal, ...]
 
 
-def unfinished_runs(state_dir: Path, cluster_id: str) -> UnfinishedRuns:
-    """Read the run that a process executes, and interrupted ones."""
+def unfinished_runs(
+    state_dirs: Iterable[Path], cluster_id: str, read: Callable[[Path], RunView] = read_view
+) -> UnfinishedRuns:
+    """Runs that processes execute, and interrupted ones; `read` reads each journal once."""
+    folders = tuple(state_dirs)
     views: list[RunView] = []
     unread: list[UnreadableJournal] = []
-    for found in left_behind(state_dir, cluster_id, with_active=True):
-        if isinstance(found, UnreadableJournal):
-            unread.append(found)
+    for path in journals_of_runs(folders, cluster_id):
+        if is_verified(path):
             continue
-        path = journal_path(state_dir, cluster_id, found.run_id)
         try:
-            views.append(read_view(path))
+            run = read(path)
         except JournalUnreadable as error:
             unread.append(UnreadableJournal.of(path, error))
+        else:
+            views.extend([run] if is_unfinished(history(run)) else ())
     # Asked after the journals: a run that pauses meanwhile is interrupted, not missing.
-    active = active_run(state_dir, cluster_id)
+    active = {active_run(folder, cluster_id) for folder in folders}
     return UnfinishedRuns(
         tuple(views),
-        tuple(one.run_id for one in views if one.run_id != active),
-        tuple(one.of_active if one.run_id == active else one for one in unread),
+        tuple(one.run_id for one in views if one.run_id not in active),
+        tuple(one.of_active if one.run_id in active else one for one in unread),
     )
 
 

@@ -1,4 +1,4 @@
-"""Remove throttles that were left behind: settings that no move and no run of this state directory needs.
+"""Remove throttles that were left behind: settings that no move and no run of these state directories needs.
 
 Nothing is removed while a run may still need it: one that a process executes here, one that holds the lease of the
 cluster, or one whose journal cannot be read. A setting whose use could not be read is named and stays.
@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 from kreassign.admin import AdminClient
@@ -20,9 +21,10 @@ from kreassign.executor.cluster import requests
 from kreassign.executor.cluster.changes import CHANGE_TIMEOUT_MS
 from kreassign.executor.cluster.port import ConfigPort, confirmed_writes
 from kreassign.executor.cluster.readings import every_topic_of_two, ongoing_moves, read_log_dirs, settings_of_two
-from kreassign.executor.history.run_history import explained_settings
+from kreassign.executor.history.run_history import explained_settings, read_view
 from kreassign.executor.journal import active_run
 from kreassign.executor.journal.folder import cluster_folder
+from kreassign.executor.state import RunView
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue, ThrottleUses, command_to_set, throttle_keys
 from kreassign.model import ConfigChange, ConfigResource
 from kreassign.model.authorization import error_text
@@ -58,13 +60,17 @@ class RemovedThrottles:
     record: Path | None = None
 
 
-def find_left_throttles(client: AdminClient, state_dir: Path, *, is_sole: bool = False) -> LeftThrottles:
-    """Find throttles that were left behind; changes nothing. Raises ClusterError, and InputError while a run is active.
+def find_left_throttles(
+    client: AdminClient, state_dir: Path, *, beside: Iterable[Path] = (), is_sole: bool = False
+) -> LeftThrottles:
+    """Find throttles that were left behind by runs here and in the state directories `beside`; changes nothing.
 
-    Brokers that are down are named as unread: they answer nothing. Who `is_sole` has the lease of the cluster.
+    Brokers that are down are named as unread: they answer nothing. Who `is_sole` has the lease of the cluster. Raises
+    ClusterError, and InputError while a run is active.
     """
-    whole = cluster_as_two_show(client)
-    owned = _settings_of_runs(client, state_dir, whole.cluster_id, is_sole=is_sole)
+    whole, state_dirs = cluster_as_two_show(client), tuple(dict.fromkeys((state_dir, *beside)))
+    read = cache(read_view)  # a journal is asked twice, and may take long to read
+    owned = _settings_of_runs(client, state_dirs, whole.cluster_id, read, is_sole=is_sole)
     topics = every_topic_of_two(client)
     live = sorted(broker.id for broker in whole.brokers if not broker.is_fenced)
     settings = requests.read_configs(client, throttle_keys(topics.known, live), settings_of_two)
@@ -76,7 +82,7 @@ def find_left_throttles(client: AdminClient, state_dir: Path, *, is_sole: bool =
     uses = ThrottleUses(owned, reassigned, copying_brokers(throttles, log_dirs.ok))
     unsure = {broker: error_text(error) for broker, error in log_dirs.failed.items()}
     known = [one for one in throttles if one.key.name != LOG_DIR_RATE or one.key.broker not in unsure]
-    explained = explained_settings((state_dir,), whole.cluster_id, known)
+    explained = explained_settings(state_dirs, whole.cluster_id, known, read=read)
     for journal in explained.damaged:
         raise journal.error
     replaced = {
@@ -112,7 +118,7 @@ def remove_left_throttles(
     """
     with sole_change(client, context, "throttle", clock) as confirm:
         writes = confirmed_writes(client, confirm)
-        found = find_left_throttles(client, context.state_dir, is_sole=True)
+        found = find_left_throttles(client, context.state_dir, beside=context.beside, is_sole=True)
         still = {*found.left}
         removable = [one for one in wanted if one in still]
         kept = tuple((one, "it was changed, or is needed by now") for one in wanted if one not in still)
@@ -170,17 +176,19 @@ def _record(state_dir: Path, cluster_id: str, settings: Iterable[ConfigValue], o
     return path
 
 
-def _settings_of_runs(client: AdminClient, state_dir: Path, cluster_id: str, *, is_sole: bool) -> dict[ConfigKey, str]:
+def _settings_of_runs(
+    client: AdminClient, state_dirs: Iterable[Path], cluster_id: str, read: Callable[[Path], RunView], *, is_sole: bool
+) -> dict[ConfigKey, str]:
     """Settings that interrupted runs still have to restore, each with the id of its run.
 
     Raises InputError while another run may need what nobody here knows of.
     """
-    if active := active_run(state_dir, cluster_id):
+    if active := next(filter(None, (active_run(folder, cluster_id) for folder in state_dirs)), None):
         raise InputError(
             f"run {active} is being executed, and may need every throttle. Wait for its end, or end it with "
             f"`kreassign cancel {active}`; then look again"
         )
-    unfinished = unfinished_runs(state_dir, cluster_id)
+    unfinished = unfinished_runs(state_dirs, cluster_id, read)
     for journal in unfinished.unreadable:
         raise journal.error
     holder, problems = (None, ()) if is_sole else lease_of(client)

@@ -238,20 +238,20 @@ class UnreadableJournal:
         return self.problem if str(self.path) in self.problem else f"{self.path}: {self.problem}"
 
 
-def left_behind(
-    state_dir: Path, cluster_id: str, *, with_active: bool = False
-) -> Iterator[RunHistory | UnreadableJournal]:
-    """Interrupted runs with moves to finish or settings to restore on this cluster, and unreadable journals.
-
-    Those of the run that a process executes only `with_active`.
-    """
-    holder = None if with_active else active_run(state_dir, cluster_id)
+def left_behind(state_dir: Path, cluster_id: str) -> Iterator[RunHistory | UnreadableJournal]:
+    """Interrupted runs with moves to finish or settings to restore on this cluster, and unreadable journals."""
+    holder = active_run(state_dir, cluster_id)
     for path in cluster_journals(state_dir, cluster_id):
-        if path.stem == holder or _is_settled(path):
+        if path.stem == holder or is_verified(path):
             continue
         found = read_or_name(path)
-        if isinstance(found, UnreadableJournal) or found.ended_ms is None or found.throttle_residue:
+        if isinstance(found, UnreadableJournal) or is_unfinished(found):
             yield found
+
+
+def is_unfinished(run: RunHistory) -> bool:
+    """True if a run has moves to finish or settings to restore."""
+    return run.ended_ms is None or bool(run.throttle_residue)
 
 
 def read_or_name(path: Path) -> RunHistory | UnreadableJournal:
@@ -306,7 +306,11 @@ class Explained(NamedTuple):
 
 
 def explained_settings(
-    state_dirs: Iterable[Path], cluster_id: str, settings: Collection[ConfigValue], left_by: Collection[str] = ()
+    state_dirs: Iterable[Path],
+    cluster_id: str,
+    settings: Collection[ConfigValue],
+    left_by: Collection[str] = (),
+    read: Callable[[Path], RunView] = read_view,
 ) -> Explained:
     """Find those of these throttles that a journal here shows as written by a run, and none as restored since.
 
@@ -318,7 +322,7 @@ def explained_settings(
     unread: list[UnreadableJournal] = []
     for path in journals_of_runs(state_dirs, cluster_id) if settings else ():
         try:
-            run = read_view(path)
+            run = read(path)
         except JournalDamaged as error:
             unread.append(UnreadableJournal.of(path, error))
             continue
@@ -353,8 +357,8 @@ def last_ms(path: Path) -> float:
     return float("inf") if last is None else last.at_ms
 
 
-def _is_settled(path: Path) -> bool:
-    """True if its last event is a verification without findings: so in most journals, and quick to check."""
+def is_verified(path: Path) -> bool:
+    """True if the last event of a run is a verification without findings: so in most journals, and quick to check."""
     try:
         event = last_event(path)
     except JournalUnreadable:
