@@ -393,7 +393,10 @@ def test_a_destination_is_named_in_one_form(text: str, checked: str) -> None:
     assert checked_destination(text) == checked
 
 
-@pytest.mark.parametrize("text", ["", "topic:", "topic:a/b", "topic:..", "s3://", "s3://k:s@b/p", "gs://b", "file:a"])
+@pytest.mark.parametrize("text", [
+    "", "topic:", "topic:a/b", "topic:..", "gs://b", "file:a",
+    "s3://", "s3://k:s@b/p", "s3://a b", "s3://host:9000/b", "s3://b/../c", "s3://b/./c",
+])  # fmt: skip
 def test_what_is_no_destination_is_refused(text: str) -> None:
     with pytest.raises(InputError):
         checked_destination(text)

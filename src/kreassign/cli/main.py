@@ -396,5 +396,6 @@ def main() -> None:
     """Entry point of the `kreassign` script."""
     # A umask that restricts the owner would only hurt us: directories of tables could not be entered.
     os.umask(os.umask(_OF_OTHERS) & _OF_OTHERS)
+    os.environ.setdefault("RUST_LOG", "error")  # of deltalake, which warns of each attempt
     defer_kafka_clients()
     kreassign.main(prog_name="kreassign")

@@ -47,6 +47,7 @@ from kreassign.operations.run_journals import LAST, all_journals, is_active
 
 NOWHERE = "none"
 """Ends the keeping of a journal in a second place."""
+_BUCKET = r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}"
 
 
 def checked_destination(text: str) -> str:
@@ -60,7 +61,9 @@ def checked_destination(text: str) -> str:
                 )
         case "s3" | "s3a" | "s3n":
             address = urlsplit(text)
-            if not address.netloc or "@" in address.netloc or address.query or address.fragment:
+            parts = {*address.path.split("/")}
+            is_bucket = re.fullmatch(_BUCKET, address.netloc) is not None
+            if not is_bucket or parts & {".", ".."} or address.query or address.fragment:
                 raise InputError(f"{shortened(text)!r} is no bucket; write for example s3://bucket/journals")
             return f"s3:{rest.rstrip('/')}"
         case "file":

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.pipeline.tables.access import meaning, spark_settings
+from kreassign.pipeline.tables.access import cause_of, meaning, spark_settings
 from kreassign.pipeline.tables.delta import place, table_uri
 from kreassign.pipeline.tables.schemas import SAMPLES
 
@@ -25,6 +25,7 @@ def test_other_places_stay_as_they_are() -> None:
 @pytest.mark.parametrize(("said", "told"), [
     ("Generic S3 error\n 404 Not Found\n<Error><Code>NoSuchBucket</Code>", "there is no such bucket: create it"),
     ("Error performing PUT http://169.254.169.254/latest/api/token in 2s", "there are no credentials: set AWS_ACC"),
+    ("Operation not supported\n \x1b[31m↳\x1b[0m an error occurred while loading credentials", "there are no credenti"),
     ("403 Forbidden <Code>InvalidAccessKeyId</Code>", "the store refuses the credentials"),
     ("403 Forbidden <Code>AccessDenied</Code>", "these credentials may not do that"),
     ("301 <Code>PermanentRedirect</Code>", "the bucket is in another region: set AWS_REGION"),
@@ -39,6 +40,12 @@ def test_what_a_store_says_is_told_with_what_to_do(said: str, told: str) -> None
 
 def test_what_is_not_known_is_left_as_it_was_said() -> None:
     assert meaning("500 Internal Server Error") is None
+
+
+def test_what_is_not_known_is_told_in_one_line_without_colours() -> None:
+    said = "Operation not supported\n    \x1b[31m↳\x1b[0m the moon is full\n\n   \x1b[31m↳\x1b[0m and \x07rises\n"
+    assert cause_of(said) == "Operation not supported: the moon is full: and \\u0007rises"
+    assert cause_of("<Code>NoSuchBucket</Code>").startswith("there is no such bucket")
 
 
 def test_spark_looks_for_the_store_where_the_environment_says() -> None:

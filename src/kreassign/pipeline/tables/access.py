@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from kreassign.errors import InputError
-from kreassign.model.text import shortened
+from kreassign.model.text import printable, shortened
 from kreassign.pipeline.tables.schemas import METRICS_QUARANTINE, OPEN_SAMPLES, QUARANTINE, Column, Table
 
 # Folders of tables: only their owner may enter them, whatever the umask.
@@ -51,7 +51,7 @@ _CREDENTIALS = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 # Patterns in messages of a store, `deltalake` or Spark, and what they mean; the first match wins.
 _MEANINGS = {
     "NoSuchBucket|bucket does not exist|UnknownStoreException": "there is no such bucket: create it, or correct DIR",
-    "latest/api/token|latest/meta-data|NoAuthWithAWS|NoAwsCredentials|Unable to load credentials": (
+    "latest/api/token|latest/meta-data|NoAuthWithAWS|NoAwsCredentials|Unable to load credentials|loading credentials": (
         f"there are no credentials: set {_CREDENTIALS}, or AWS_PROFILE, or run where a role gives them"
     ),
     "InvalidAccessKeyId|SignatureDoesNotMatch|InvalidToken|ExpiredToken": (
@@ -85,6 +85,17 @@ def for_spark(address: str) -> str:
 def meaning(said: str) -> str | None:
     """Plain meaning of a message of a store or its client; None if unknown."""
     return next((told for words, told in _MEANINGS.items() if re.search(words, said)), None)
+
+
+_MARKS = re.compile(r"\x1b\[[0-9;]*m|↳")
+"""Colours and arrows of `deltalake`, which prints a cause in each line."""
+_MOST_CHARACTERS = 300
+
+
+def cause_of(said: str) -> str:
+    """Plain meaning of a message of a store or its client; if unknown, its beginning in one line."""
+    lines = (line.strip() for line in _MARKS.sub("", said).splitlines())
+    return meaning(said) or printable(": ".join(filter(None, lines))[:_MOST_CHARACTERS])
 
 
 def spark_settings(environment: Mapping[str, str]) -> dict[str, str]:

@@ -30,7 +30,7 @@ from deltalake.transaction import AddAction, RemoveAction
 from pyarrow import fs
 
 from kreassign.errors import DataError
-from kreassign.pipeline.tables.access import BOUNDS, for_log, for_spark, make_private_folder, meaning
+from kreassign.pipeline.tables.access import BOUNDS, cause_of, for_log, for_spark, make_private_folder
 from kreassign.pipeline.tables.arrow import ARROW_TYPES
 from kreassign.pipeline.tables.schemas import Table
 
@@ -396,8 +396,8 @@ def told(data_dir: DataDir, table: Table) -> Iterator[None]:
         ) from error
     except (DeltaError, pa.ArrowException, OSError) as error:
         # The first line of a store's message of many lines says nothing.
-        cause = meaning(str(error)) if local_place(data_dir) is None else None
-        raise DataError(f"table {table.name} in {data_dir}: {cause or _line(error)}") from error
+        cause = cause_of(str(error)) if local_place(data_dir) is None else _line(error)
+        raise DataError(f"table {table.name} in {data_dir}: {cause}") from error
 
 
 def no_table(data_dir: DataDir, table: Table) -> str:

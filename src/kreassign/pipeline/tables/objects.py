@@ -14,8 +14,7 @@ from deltalake.fs import DeltaStorageHandler
 from pyarrow import ArrowException, fs
 
 from kreassign.errors import MirrorUnavailable
-from kreassign.model.text import printable, shortened
-from kreassign.pipeline.tables.access import BOUNDS, for_log, meaning
+from kreassign.pipeline.tables.access import BOUNDS, cause_of, for_log
 
 # A run that waits keeps its lease only if each call ends well before that does; it asks again by itself.
 _BOUNDS = BOUNDS | {"timeout": "10s", "max_retries": "1", "retry_timeout": "10s"}
@@ -60,5 +59,4 @@ class ObjectPlace:
         try:
             yield
         except (DeltaError, ArrowException, OSError) as error:
-            cause = meaning(str(error)) or shortened(printable(str(error)))
-            raise MirrorUnavailable(self, cause) from error
+            raise MirrorUnavailable(self, cause_of(str(error))) from error
