@@ -11,7 +11,7 @@ from typing import cast
 import pytest
 
 from kreassign.admin import AdminClient
-from kreassign.errors import Infeasible, InputError, Unreachable
+from kreassign.errors import Infeasible, InputError
 from kreassign.executor.brokers import NOT_SHOWN, Blocked
 from kreassign.executor.history.run_history import read_history
 from kreassign.executor.journal import Journal
@@ -211,7 +211,7 @@ def test_controllers_of_another_cluster_are_not_told_to_open_their_broker(
     other.client.incremental_alter_configs({BROKER: [ConfigChange.set(KEY, "*")]}).raise_if_any()
     other.let_reach_controllers()
     rig.controllers = other.controllers
-    with pytest.raises(Unreachable, match="belongs to cluster other, not to twin as expected"):
+    with pytest.raises(InputError, match="are those of cluster other, and the brokers of cluster twin; name"):
         operators.cancel() if way == "cancel" else operators.decommission(unregisters=True)
     assert other.twin.metadata.configs[BROKER][KEY] == "*"
     assert 3 in rig.twin.metadata.brokers

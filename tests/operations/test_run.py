@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from kreassign.admin import AdminClient
 from kreassign.clock import VirtualClock
 from kreassign.errors import IllegalPlan, InputError, JournalLocked
 from kreassign.executor.events import PlannedMove, RunStarted
@@ -17,9 +21,12 @@ from kreassign.model.pace import Pace, Schedule, Window
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.throttle import ThrottleRates
 from kreassign.operations.journal_waits import LockWatch
+from kreassign.operations.maintenance import Way, maintain
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import RunContext, RunRequest, new_run_id, prepare_run
 from kreassign.operations.run_outlook import warn_of_outlook
+from kreassign.twin.cluster import Twin
+from tests.executor.odd_port import OddPort, not_reached
 from tests.executor.twin_runs import TwinRig
 
 RATE = 12
@@ -93,3 +100,37 @@ def test_expected_replicas_have_to_cover_the_plan(tmp_path: Path) -> None:
             prepare_run(rig.client, request, context, rig.transport)
     request = RunRequest(PlanFile(plan), expected=PlanFile(Plan(), whole))
     assert len(prepare_run(rig.client, request, context, rig.transport).moves) == 2
+
+
+def controllers_of(rig: TwinRig) -> AdminClient:
+    rig.let_reach_controllers()
+    assert isinstance(rig.controllers, AdminClient)
+    return rig.controllers
+
+
+ONE_MOVE = RunRequest(PlanFile(Plan((PartitionAssignment(TopicPartition("t", 0), (0, 2)),))))
+
+
+@pytest.mark.parametrize("ask", [
+    lambda rig, context: prepare_run(rig.client, ONE_MOVE, context, rig.transport),
+    lambda rig, context: maintain(rig.client, (2,), Way.ENTER, context, clock=rig.transport),
+], ids=["a run", "maintenance"])  # fmt: skip
+def test_controllers_of_another_cluster_are_refused(
+    tmp_path: Path, ask: Callable[[TwinRig, RunContext], object]
+) -> None:
+    """Also where all brokers are up, so that nothing would be sent to a controller yet: by a dry run, too."""
+    rig = TwinRig(tmp_path, [[0, 1]])
+    other = TwinRig(tmp_path, [[0, 1]], make_twin=lambda one: Twin(replace(one, cluster_id="other")))
+    context = RunContext(tmp_path, controllers=controllers_of(other), lease=LeasePolicy.OFF, warn=pytest.fail)
+    with pytest.raises(InputError, match="are those of cluster other, and the brokers of cluster twin; name"):
+        ask(rig, context)
+    assert ask(rig, replace(context, controllers=controllers_of(rig), warn=lambda _: None))
+
+
+def test_controllers_that_do_not_answer_are_warned_of(tmp_path: Path) -> None:
+    rig, warnings = TwinRig(tmp_path, [[0, 1]]), list[str]()
+    odd = OddPort(controllers_of(rig))
+    odd.answer("describe_cluster", not_reached)
+    context = RunContext(tmp_path, controllers=cast(AdminClient, odd), lease=LeasePolicy.OFF, warn=warnings.append)
+    assert prepare_run(rig.client, ONE_MOVE, context, rig.transport)
+    assert warnings[0].startswith("the controllers (--bootstrap-controller) could not be asked: could not connect. ")

@@ -54,8 +54,9 @@ from kreassign.model import ConfigResource, error_codes
 from kreassign.model.authorization import error_text
 from kreassign.model.requests import CommittedOffset, GroupCandidate
 from kreassign.model.text import signed_number
+from kreassign.operations.connect import tell_nobody
 from kreassign.operations.leases import LeaseRequest, leased
-from kreassign.operations.run import RunContext, new_run_id
+from kreassign.operations.run import RunContext, expect_ours, new_run_id
 from kreassign.operations.text_files import UnreadableFileError, read_text
 from kreassign.operations.whole_file import PRIVATE_MODE, changing_state, write_state
 
@@ -66,13 +67,13 @@ from kreassign.operations.whole_file import PRIVATE_MODE, changing_state, write_
 def sole_change(client: AdminClient, context: RunContext, what: str, clock: Clock) -> Iterator[Callable[[], None]]:
     """Hold the lease of the cluster for changes outside a run; yields a function to call before each change.
 
-    Raises InputError if a run holds it, ExecutionError if it was lost meanwhile; ClusterError. From here on,
-    controllers of another cluster are sent nothing.
+    Raises InputError if a run holds it, or for controllers of another cluster; ExecutionError if it was lost meanwhile;
+    ClusterError.
     """
     name = f"{what}-{new_run_id(clock.now_ms())}"
     cluster_id = client.describe_cluster().cluster_id
     if context.controllers is not None:
-        context.controllers.expect_cluster(cluster_id)
+        expect_ours(context.controllers, cluster_id, tell_nobody)
     wanted = LeaseRequest(
         name, cluster_id, context.state_dir, context.lease, context.operator, context.warn, duty=context.duty
     )

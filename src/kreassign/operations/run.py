@@ -17,7 +17,7 @@ from typing import Protocol
 
 from kreassign.admin import AdminClient
 from kreassign.clock import SYSTEM_CLOCK, Clock
-from kreassign.errors import InputError, JournalDamaged, JournalLocked, PlanIsMet, machine_reason
+from kreassign.errors import ClusterError, InputError, JournalDamaged, JournalLocked, PlanIsMet, machine_reason
 from kreassign.executor.client_guard import ClientGuard, Feeling
 from kreassign.executor.cluster import permissions
 from kreassign.executor.cluster.readings import live_of_two, ongoing_moves, read_log_dirs, read_topics, topic_ids_of
@@ -52,6 +52,7 @@ from kreassign.executor.runner import POLL_S, ReadClients, Replanned, Runner, no
 from kreassign.executor.scheduling.windows import opening
 from kreassign.executor.state import RunView
 from kreassign.executor.throttle_ledger import FoundThrottles
+from kreassign.model.authorization import error_text
 from kreassign.model.load import MEASURED_S
 from kreassign.model.pace import NO_LIMITS, Pace
 from kreassign.model.plan import Plan
@@ -73,6 +74,7 @@ from kreassign.operations.run_outlook import SHOWN, measured, outages_of, propos
 from kreassign.operations.text_files import read_text
 
 POLL_INTERVAL_S = POLL_S
+CONTROLLERS_MS = 5_000
 """Seconds between polls of the cluster."""
 Show = Callable[[RunHistory], None]
 Observer = Callable[[RunView, ProgressMeter], None]
@@ -417,13 +419,33 @@ def refuse_unless_free(client: AdminClient, context: RunContext, run_id: str | N
     And if journals in the state directory would be shared between machines.
     """
     refuse_shared_file_system(context.state_dir)
-    cluster = client.describe_cluster()
-    cluster_id = cluster.cluster_id
+    cluster_id = client.describe_cluster().cluster_id
     if context.controllers is not None:
-        context.controllers.expect_cluster(cluster_id)
+        expect_ours(context.controllers, cluster_id, context.warn)
     live = live_of_two(client) if context.leaves_down else None
     refuse_runs_here(context, cluster_id, run_id, live)
     refuse_if_leased(client, _lease_request(run_id, cluster_id, context))
+
+
+def expect_ours(controllers: AdminClient, cluster_id: str, warn: Warn) -> None:
+    """Raise InputError for controllers of another cluster, which else would show once a broker is down.
+
+    Warns where none answers: they are needed only then. From here on, those of another cluster are sent nothing.
+    """
+    try:
+        named = controllers.describe_cluster(timeout_ms=CONTROLLERS_MS).cluster_id
+    except ClusterError as error:
+        warn(
+            f"the controllers (--bootstrap-controller) could not be asked: {error_text(error)}. Until they can, nobody "
+            "takes the throttle of a broker that is down"
+        )
+    else:
+        if named not in {"", cluster_id}:
+            raise InputError(
+                f"the controllers (--bootstrap-controller) are those of cluster {named}, and the brokers of cluster "
+                f"{cluster_id}; name the controllers of that cluster"
+            )
+    controllers.expect_cluster(cluster_id)
 
 
 def refuse_runs_here(
