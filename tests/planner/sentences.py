@@ -29,6 +29,8 @@ SENTENCES = {
     # Brokers
     "over a limit": "{} rises to {}, {} above its limit of {}",
     "few leaders of a topic": "broker {} leads {} of topic {}, not {}",
+    "few partitions to lead": "broker {} leads 0 partitions of topic {}, not 1; topic {} has {}, {} too few for 1 "
+    "leader on each of {} brokers",
     "over the budget": "the budget of {} allows {}, the plan has {}",
     # Topics
     "uneven replicas": "topic {}: broker {} holds {} replicas, its share is {}",

@@ -17,7 +17,8 @@ from kreassign.model.text import told_load
 from kreassign.planner.arrays import NOWHERE, BoolArray, BytesArray, FloatArray, IntArray
 from kreassign.planner.check.cost import Changes, changes_of
 from kreassign.planner.check.evaluate import Evaluation, case_of
-from kreassign.planner.check.legality import beyond_task, over_limit, rack_excess
+from kreassign.planner.check.legality import beyond_task, over_limit
+from kreassign.planner.check.racks import rack_excess
 from kreassign.planner.goals import DISK, FAILOVER, TOPIC_LEADERS, TOPIC_SPREAD
 from kreassign.planner.problem.problem import Assignment, Problem
 

@@ -22,7 +22,7 @@ from kreassign.planner.check import topics
 from kreassign.planner.check.cost import BytesBound, bytes_bound, changes_of, least_seconds, predict, rack_bytes
 from kreassign.planner.check.evaluate import Evaluation, evaluate, full_log_dirs
 from kreassign.planner.check.failover import STATES, Losses, losses
-from kreassign.planner.check.legality import rack_excess
+from kreassign.planner.check.racks import rack_excess
 from kreassign.planner.problem.fingerprint import fingerprint
 from kreassign.planner.problem.holds import Hold, first_names, held_sentences
 from kreassign.planner.problem.policy import known_topic

@@ -22,7 +22,8 @@ from kreassign.planner import (
 )
 from kreassign.planner.check.cost import changes_of
 from kreassign.planner.check.evaluate import case_of, evaluate
-from kreassign.planner.check.legality import beyond_task, over_limit, rack_excess
+from kreassign.planner.check.legality import beyond_task, over_limit
+from kreassign.planner.check.racks import rack_excess
 from kreassign.planner.goals import Goal
 from tests.planner.sentences import says
 from tests.planner.small_problems import GIGABYTE, brokers, moved, partition, posed
@@ -158,7 +159,8 @@ def test_log_directories() -> None:
 def test_a_broker_to_be_drained_needs_no_leaders_of_a_topic() -> None:
     hosts, loads = brokers(1, 2, 3), [partition(0, 1, 2), partition(1, 2, 1)]
     rules = Rules(least_topic_leaders={"t": 1})
-    assert broken(posed(hosts, loads, rules=rules)) == (says("few leaders of a topic", 3, "0 partitions", "t", 1),)
+    few = says("few partitions to lead", 3, "t", "t", "2 partitions", 1, 3)
+    assert broken(posed(hosts, loads, rules=rules)) == (few,)
     assert broken(posed([*hosts[:2], replace(hosts[2], must_empty=True)], loads, rules=rules)) == ()
 
 
@@ -559,9 +561,9 @@ def test_leaders_of_a_topic_are_those_of_no_other() -> None:
     loads = [partition(0, 1, 2), partition(0, 2, 1, topic="u"), partition(1, 1, 2, topic="u")]
     problem = posed(brokers(1, 2), loads, rules=Rules(least_topic_leaders={"t": 1, "u": 1, "v": 1}))
     assert broken(problem) == (
-        says("few leaders of a topic", 2, "0 partitions", "t", 1),
-        says("few leaders of a topic", 1, "0 partitions", "v", 1),
-        says("few leaders of a topic", 2, "0 partitions", "v", 1),
+        says("few partitions to lead", 2, "t", "t", "1 partition", 1, 2),
+        says("few partitions to lead", 1, "v", "v", "0 partitions", 2, 2),
+        says("few partitions to lead", 2, "v", "v", "0 partitions", 2, 2),
     )
 
 

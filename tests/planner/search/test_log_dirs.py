@@ -6,7 +6,7 @@ import pytest
 from kreassign.errors import Infeasible
 from kreassign.planner import Band, BrokerFacts, LogDirFacts, PartitionFacts, Problem, Rules, solve
 from kreassign.planner.check.evaluate import evaluate
-from kreassign.planner.goals import DISK
+from kreassign.planner.goals import DISK, Goal, nothing, one_each
 from tests.planner.small_problems import GIGABYTE, partition, posed
 
 JBOD = Rules(between_log_dirs=True)
@@ -71,6 +71,15 @@ def test_a_replica_larger_than_any_directory_is_refused_by_name(rules: Rules, em
     hosts = [host(1, *dirs, must_empty=emptied), host(2, *dirs[:2], capacity={"disk": 120.0 * GIGABYTE})]
     with pytest.raises(Infeasible, match=words):
         solve(posed(hosts, [in_dir(0, 1, "/c", gigabytes=100)], rules=rules))
+
+
+def test_a_goal_may_have_any_name() -> None:
+    """Its limits are those of a goal, also if it is called like what the planner knows of log directories."""
+    goal = Goal("log directories of broker racks", "", one_each, nothing)
+    hosts = [host(broker, capacity={goal.name: 1.0}) for broker in (1, 2)]
+    loads = [partition(number, 3) for number in range(3)]
+    with pytest.raises(Infeasible, match="the load of 3 exceeds the capacity of the 2 brokers that stay by 1"):
+        solve(posed([*hosts, host(3, must_empty=True)], loads, bands=(Band(goal),)))
 
 
 def test_directories_stay_unless_moves_between_them_are_allowed() -> None:

@@ -177,13 +177,18 @@ def test_copies_without_room_leave_where_a_goal_is_met_better_now(rules: Rules, 
     assert 0 not in found.lists()[0]
 
 
-@pytest.mark.parametrize("other", [CLOSED, SMALL])
-def test_copies_may_crowd_a_rack_where_no_other_directory_takes_them(other: LogDirFacts) -> None:
+@pytest.mark.parametrize(("other", "beside"), [(CLOSED, 1), (SMALL, 1), (FOR_ONE, 10)])
+@pytest.mark.parametrize("task", [only_forced, lambda problem: problem])
+def test_copies_may_crowd_a_rack_where_no_other_directory_takes_them(
+    other: LogDirFacts, beside: int, task: Callable[[Problem], Problem]
+) -> None:
+    """The other directory is closed, too small, or full of a partition that must stay in it."""
     hosts = [BrokerFacts(1, "a", log_dirs=(LogDirFacts("/a"), other))]
     hosts += brokers(2, 3, racks="bb", log_dirs=(LogDirFacts("/a"),))
-    problem = drain_log_dirs(
-        posed(hosts, [partition(0, 1, 2, log_dirs=("/a", "/a"))]), [(1, "/a")], between_brokers=True
-    )
+    loads = [partition(0, 1, 2, log_dirs=("/a", "/a"))]
+    loads += [partition(1, 1, gigabytes=beside, log_dirs=("/b",), may_move=False)]
+    problem = posed(hosts, loads, bands=(Band(DISK, None),))
+    problem = task(drain_log_dirs(problem, [(1, "/a")], between_brokers=True))
     found = solve(problem).assignment
     assert (sorted(found.lists()[0]), evaluate(problem, found).violations) == ([1, 2], ())
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from kreassign.model.closures import Closure
-from kreassign.planner import Band, BrokerFacts, PartitionFacts, Problem, solve
+from kreassign.planner import Band, BrokerFacts, Budget, PartitionFacts, Problem, solve
 from kreassign.planner.check.evaluate import evaluate
-from kreassign.planner.check.legality import rack_excess
+from kreassign.planner.check.racks import rack_excess
 from kreassign.planner.goals import DISK
 from kreassign.planner.tasks import change_factors, drain_brokers, only_forced, plan_around
 from tests.planner.small_problems import GIGABYTE, brokers, moved, partition, posed
@@ -21,8 +21,13 @@ def beside(rack_a: dict, *loads: PartitionFacts) -> Problem:
 
 
 def after(problem: Problem) -> list[set[int]]:
+    """The brokers of each partition in the plan of what must be, which is legal and complete."""
+    return complete(only_forced(problem))
+
+
+def complete(problem: Problem) -> list[set[int]]:
     """The brokers of each partition in the plan, which is legal and complete."""
-    problem, _ = plan_around(only_forced(problem))
+    problem, _ = plan_around(problem)
     assignment = solve(problem).assignment
     judged = evaluate(problem, assignment)
     assert (judged.violations, judged.unfinished) == ((), ())
@@ -58,5 +63,8 @@ def test_one_that_shares_a_rack_moves_within_it_if_others_are_full() -> None:
     hosts = [BrokerFacts(1, "a", capacity={"disk": 900 * GIGABYTE}), *brokers(3, 4, 5, racks="bbb")]
     loads = [partition(0, 1, gigabytes=890), partition(1, 3, 4, gigabytes=50)]
     assert after(drain_brokers(posed(hosts, loads, bands=(Band(DISK),)), [3])) == [{1}, {4, 5}]
+    drained = drain_brokers(posed(hosts, loads, bands=(Band(DISK, None),)), [3])
+    assert complete(replace(only_forced(drained), budget=Budget(moves=1))) == [{1}, {4, 5}]
+    assert complete(drained) == [{1}, {4, 5}]
     roomy = [replace(hosts[0], capacity={}), *hosts[1:]]
     assert after(drain_brokers(posed(roomy, loads, bands=(Band(DISK),)), [3])) == [{1}, {1, 4}]

@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from bench.forced_tasks import random_task, with_limits
+from kreassign.model import TopicPartition
 from kreassign.model.closures import Closure
-from kreassign.planner import BrokerFacts, Budget, PartitionFacts, solve
+from kreassign.planner import BrokerFacts, Budget, PartitionFacts, Problem, Rules, solve
 from kreassign.planner.check.evaluate import Evaluation, evaluate
 from kreassign.planner.problem.holds import Hold
 from kreassign.planner.tasks import only_forced, plan_around, repair
@@ -24,13 +25,17 @@ def planned(
     hosts: Sequence[BrokerFacts], loads: Sequence[PartitionFacts], budget: Budget = UNLIMITED
 ) -> tuple[dict[int, list[int]], Evaluation]:
     """The lists after a repair that leaves what finds no place, by partition."""
-    problem = only_forced(repair(posed(hosts, loads), leaves_rest=True))
-    problem, _ = plan_around(replace(problem, budget=budget), repairs_dead=True)
+    return evaluated(replace(only_forced(repair(posed(hosts, loads), leaves_rest=True)), budget=budget))
+
+
+def evaluated(problem: Problem) -> tuple[dict[int, list[int]], Evaluation]:
+    """The lists after this repair, by partition, and what the independent check says of it."""
+    problem, _ = plan_around(problem, repairs_dead=True)
     assignment = solve(problem).assignment
-    judged = evaluate(problem, assignment)
-    assert judged.violations == ()
+    evaluation = evaluate(problem, assignment)
+    assert evaluation.violations == ()
     ids = problem.brokers.ids
-    return {number: ids[one].tolist() for number, one in enumerate(assignment.lists())}, judged
+    return {number: ids[one].tolist() for number, one in enumerate(assignment.lists())}, evaluation
 
 
 def with_room(gigabytes: dict[int, float], hosts: Sequence[BrokerFacts]) -> list[BrokerFacts]:
@@ -121,6 +126,63 @@ def test_what_comes_back_takes_no_room_that_is_gone() -> None:
     hosts = with_room({1: 40.0, 2: 0.0, 3: 5.0}, [*brokers(1, 2, 3, racks="aab"), replace(DOWN, rack="a")])
     loads = [partition(0, 2, 1, gigabytes=40), partition(1, 3, 9, gigabytes=30)]
     assert planned(hosts, loads)[0] == {0: [2, 1], 1: [3, 9]}
+
+
+# Leaders of a topic, of which each broker is to have so many.
+
+LEAST = Rules(least_topic_leaders={"t": 1})
+
+
+def test_a_lost_copy_is_replaced_although_its_broker_leads_too_little_then() -> None:
+    loads = [partition(0, 1, 2, lost_on=(1,)), partition(1, 2, 3), partition(2, 3, 2)]
+    after, evaluation = evaluated(only_forced(repair(posed(brokers(1, 2, 3), loads, rules=LEAST), leaves_rest=True)))
+    assert sorted(after[0]) == [2, 3]
+    assert evaluation.unfinished == (
+        f"{says('few leaders of a topic', 1, '0 partitions', 't', 1)}; it lost its copy of t-0",
+    )
+
+
+def test_too_few_partitions_to_lead_keep_no_copy_from_its_repair() -> None:
+    """With `--and-balance`: no more than two of three brokers can lead a partition of the topic."""
+    loads = [partition(0, 1, 9), partition(1, 2, 3)]
+    after, evaluation = evaluated(repair(posed([*brokers(1, 2, 3), DOWN], loads, rules=LEAST), leaves_rest=True))
+    assert 9 not in after[0]
+    (left,) = evaluation.unfinished
+    assert left in {says("few partitions to lead", broker, "t", "t", "2 partitions", 1, 3) for broker in (1, 2, 3)}
+
+
+# Partitions that share a rack against the rule.
+
+
+@pytest.mark.parametrize("hold", [Hold.EXCLUDED, Hold.UNSIZED])
+def test_a_partition_that_must_stay_and_crowds_a_rack_is_named(hold: Hold) -> None:
+    hosts = brokers(1, 2, 3, 4, racks="aabb")
+    after, evaluation = planned(hosts, [partition(0, 1, 2, hold=hold), partition(1, 1, 2)])
+    assert after[0] == [1, 2]
+    assert after[1] != [1, 2]
+    assert evaluation.unfinished == (f"{says('still crowds a rack', 0)}: it {hold.keeps()}",)
+
+
+def test_what_the_task_leaves_alone_is_not_named() -> None:
+    name = TopicPartition("t", 0)
+    problem = repair(posed(brokers(1, 2, 3, racks="aab"), [partition(0, 1, 2)]), without={name}, leaves_rest=True)
+    assert evaluated(only_forced(problem))[1].unfinished == ()
+
+
+@pytest.mark.parametrize(("budget", "why"), [
+    (Budget(moves=1), "beyond the budget"),
+    (UNLIMITED, "no broker can take a copy (1, 2 hold one already; 3, 4 have no room (disk))"),
+])  # fmt: skip
+def test_of_crowded_racks_the_last_copies_are_replaced_first(budget: Budget, why: str) -> None:
+    """Rack b has no room, so that both stay as crowded as they are. Of t-1 one copy is left."""
+    room = 15.0 if budget == UNLIMITED else 500.0
+    hosts = with_room({2: 0.0, 3: room, 4: 0.0}, [*brokers(1, 2, 3, 4, racks="aaab"), replace(DOWN, rack="a")])
+    problem = posed(hosts, [partition(0, 1, 2, 9), partition(1, 1, 9)])
+    problem = replace(only_forced(repair(problem, racks=False, leaves_rest=True)), budget=budget)
+    after, evaluation = evaluated(problem)
+    assert after == {0: [1, 2, 9], 1: [1, 3]}
+    (left,) = evaluation.unfinished
+    assert left == f"{says('still has a copy', 0, 9)}: {why}"
 
 
 @pytest.mark.thorough

@@ -10,6 +10,7 @@ import numpy as np
 from kreassign.model.text import format_load, some_of
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
 from kreassign.planner.check.cost import Changes
+from kreassign.planner.check.racks import rack_excess
 from kreassign.planner.goals import Column
 from kreassign.planner.problem.holds import SHOWN_EXAMPLES, Hold
 from kreassign.planner.problem.problem import Assignment, Problem
@@ -72,6 +73,10 @@ def reasons_to_leave(case: Case) -> Callable[[int], str]:
     if not problem.rules.leaves_rest:
         return lambda _: ""
     limits, racks = problem.rack_limits, problem.rack_of_broker
+    # What shares racks already may stay as crowded as it is, unless that is to be repaired.
+    may_crowd = np.zeros_like(now.holds)
+    if not problem.rules.repair_racks:
+        may_crowd = rack_excess(problem, Assignment.current(now))
 
     def told(partition: int) -> str:
         if not now.may_move[partition]:
@@ -83,7 +88,7 @@ def reasons_to_leave(case: Case) -> Callable[[int], str]:
         missing = int(now.wanted_factors[partition]) - len(kept)
         if missing <= 0:  # one of those that share a rack is to leave it
             held[held.argmax()] -= 1
-        crowded = held[racks] >= limits.of(partition, held)
+        crowded = held[racks] >= limits.of(partition, held, int(may_crowd[partition]))
         return _told(case, dict(_barred(case, partition, crowded)), missing)
 
     return told

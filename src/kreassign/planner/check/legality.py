@@ -13,11 +13,12 @@ from kreassign.model.closures import REFUSES, Closure
 from kreassign.model.cluster import named_brokers
 from kreassign.model.replication_factor import keeps_lagging
 from kreassign.model.text import counted, format_amount
-from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IndexArray, IntArray, pairs, sums
+from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray, pairs, sums
 from kreassign.planner.check.case import Case, reasons_to_leave
 from kreassign.planner.check.cost import Changes, forced_copies
-from kreassign.planner.problem.holds import Hold, first_names, held_sentences, lagging_copies
-from kreassign.planner.problem.problem import Assignment, Problem, RackLimits, RackRule
+from kreassign.planner.check.racks import rack_excess
+from kreassign.planner.problem.holds import Hold, first_names, held_sentences, lagging_copies, too_few_partitions
+from kreassign.planner.problem.problem import Assignment, Problem, RackLimits
 
 SHOWN_PER_RULE = 100
 ROUNDING = 1e-9
@@ -263,76 +264,11 @@ def _racks_repaired(case: Case) -> Iterator[str]:
         excess = rack_excess(case.problem, case.assignment)
         partitions = case.problem.partitions
         within_reach, why = partitions.within_reach(case.problem.brokers.is_live), reasons_to_leave(case)
-        for partition in np.flatnonzero((excess > 0) & partitions.may_move & within_reach).tolist():
+        named = partitions.may_move
+        if case.problem.rules.leaves_rest:  # of the others, those too that the task itself does not leave out
+            named = named | ((partitions.holds & Hold.STAYS) == 0)
+        for partition in np.flatnonzero((excess > 0) & named & within_reach).tolist():
             yield f"{partitions.name(partition)} still has too many replicas in one rack{why(partition)}"
-
-
-def rack_excess(problem: Problem, assignment: Assignment) -> IntArray:
-    """Number of replicas of each partition beyond the limits of its racks; shape (P,).
-
-    A replica is also beyond them that makes a rack as full as fewer racks may be: another one lacks it.
-    """
-    excess = np.zeros_like(problem.partitions.wanted_factors)
-    if problem.rules.racks is RackRule.NONE:
-        return excess
-    racks, count = _racks_of_brokers(problem), len(problem.brokers)
-    key, held = np.unique(pairs(assignment.owners, racks[assignment.replicas], count), return_counts=True)
-    partitions = key // count
-    allowed, in_racks = _allowed_per_rack(problem, racks)
-    np.add.at(excess, partitions, np.maximum(0, held - allowed[partitions]))
-    full = np.bincount(partitions[held >= allowed[partitions]], minlength=len(excess))
-    excess += np.maximum(0, full - in_racks).astype(excess.dtype)
-    return excess
-
-
-def _racks_of_brokers(problem: Problem) -> IndexArray:
-    """Consecutive rack number of each broker, from 0; a broker without a rack counts as a rack of its own."""
-    racks = problem.brokers.racks
-    own = len(problem.brokers.rack_names) + np.arange(len(racks))
-    return np.unique(np.where(racks == NOWHERE, own, racks), return_inverse=True)[1]
-
-
-def _allowed_per_rack(problem: Problem, racks: IndexArray) -> tuple[IntArray, IntArray]:
-    """Most replicas of each partition in a rack, and the most racks with so many if that is more than one, (P,) each.
-
-    Replicas are dealt to the racks in turn, until each rack has one on every broker that may have one: those that
-    receive and have not lost theirs, and those that keep theirs.
-    """
-    partitions, brokers = problem.partitions, problem.brokers
-    wanted = partitions.wanted_factors
-    allowed, in_racks = np.ones_like(wanted), np.full_like(wanted, len(brokers))
-    if problem.rules.racks is RackRule.STRICT:
-        return allowed, in_racks
-    allowed, left = np.maximum(1, wanted), wanted.astype(np.int64)
-    for level in range(int(wanted.max(initial=0))):
-        dealt = np.minimum(left, _racks_above(problem, racks, level))
-        is_last = (left > 0) & (dealt == left)
-        allowed[is_last] = level + 1
-        if level:
-            in_racks[is_last] = dealt[is_last]
-        left -= dealt
-    return allowed, in_racks
-
-
-def _racks_above(problem: Problem, racks: IndexArray, level: int) -> IndexArray:
-    """Number of racks in which more brokers than `level` may have a replica of each partition, (P,)."""
-    partitions, brokers, count = problem.partitions, problem.brokers, len(problem.brokers)
-    receives = brokers.is_live & ~brokers.must_empty & brokers.may_receive & (brokers.closures == Closure.NONE)
-    wanted, at = partitions.broker_sets[partitions.owners], partitions.replicas
-    is_of_set = (wanted == NOWHERE) | (brokers.broker_sets[at] == wanted)
-    keeps, loses = ~receives[at] & ~problem.leaving & is_of_set, receives[at] & problem.leaving & is_of_set
-    key = pairs(partitions.owners, racks[at], count)
-    places, rows = np.unique(key[keeps | loses], return_inverse=True)
-    more = np.bincount(rows, (keeps.astype(int) - loses)[keeps | loses], len(places))
-    found = np.zeros(len(partitions), np.int64)
-    for number in np.unique(partitions.broker_sets).tolist():
-        sizes = np.bincount(racks[receives & ((number == NOWHERE) | (brokers.broker_sets == number))], minlength=count)
-        found[partitions.broker_sets == number] = int((sizes > level).sum())
-        own = partitions.broker_sets[places // count] == number
-        usual = sizes[places[own] % count]
-        differs = (usual + more[own] > level).astype(np.int64) - (usual > level)
-        np.add.at(found, places[own] // count, differs)
-    return found
 
 
 def _capacity(case: Case) -> Iterator[str]:
@@ -415,10 +351,17 @@ def _least_leaders(case: Case) -> Iterator[str]:
         led = np.bincount(case.leaders[chosen], minlength=len(brokers))
         before = now.replicas[now.offsets[:-1]][chosen]
         led_before = np.bincount(before, minlength=len(brokers))
-        demanded = np.full_like(led, least) if case.problem.rules.may_change_leaders else np.minimum(least, led_before)
+        demanded, few = np.minimum(least, led_before), ""
+        if case.problem.rules.may_change_leaders:
+            demanded = np.full_like(led, least)
+            few = too_few_partitions(topic, int(chosen.sum()), least, len(leading))
         for broker in leading[(led < demanded)[leading]]:
-            leads, behind = counted(int(led[broker]), "partition"), now.owners[lags & (now.replicas == broker)]
-            why = lagging_copies([now.name(one) for one in behind[chosen[behind]].tolist()])
+            leads, there = counted(int(led[broker]), "partition"), (now.replicas == broker) & chosen[now.owners]
+            behind, lost = (
+                [now.name(one) for one in now.owners[there & marked].tolist()] for marked in (lags, now.is_lost)
+            )
+            whys = (few, f"it lost its copy of {first_names(lost)}" if lost else "")
+            why = "".join(f"; {one}" for one in whys if one) + lagging_copies(behind)
             yield f"broker {brokers.ids[broker]} leads {leads} of topic {topic}, not {least}{why}"
 
 

@@ -7,7 +7,7 @@ from enum import IntFlag
 
 from kreassign.model import TopicPartition
 from kreassign.model.reassignment import WAIT_OR_CANCEL
-from kreassign.model.text import some_of
+from kreassign.model.text import counted, some_of
 
 
 class Hold(IntFlag):
@@ -104,3 +104,11 @@ def lagging_copies(names: Collection[TopicPartition]) -> str:
         return ""
     its = "its copy of {} is" if len(names) == 1 else "its copies of {} are"
     return f"; {its.format(first_names(names))} {NOT_ELECTED}"
+
+
+def too_few_partitions(topic: str, partitions: int, least: int, brokers: int) -> str:
+    """A sentence on a topic that has too few partitions for so many leaders on each broker; empty if it has enough."""
+    if (missing := least * brokers - partitions) <= 0:
+        return ""
+    few = f"topic {topic} has {counted(partitions, 'partition')}, {missing} too few"
+    return f"{few} for {counted(least, 'leader')} on each of {counted(brokers, 'broker')}"

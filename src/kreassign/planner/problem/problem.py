@@ -329,13 +329,15 @@ class Band:
     """Evenness of one resource: within `tolerance` (0.10 for ±10 %) of each broker's share of the total.
 
     None means that only the capacity limits it. `weight` is the cost of missing the band, per unit of the mean,
-    relative to other goals, if not all can be met. `is_named` is False for a limit that no goal names.
+    relative to other goals, if not all can be met. `is_named` is False for a limit that no goal names, `of_log_dirs`
+    marks one for partitions of which the log directories of a broker have no room.
     """
 
     goal: Goal
     tolerance: float | None = DEFAULT_TOLERANCE
     weight: float = 1.0
     is_named: bool = True
+    of_log_dirs: bool = False
 
     def __post_init__(self) -> None:
         if self.tolerance is not None and not 0 <= self.tolerance <= WIDEST_TOLERANCE:
@@ -460,6 +462,7 @@ class Problem:
     budget: Budget = field(default_factory=Budget)
     gone: Gone | None = None
     cpu_unit: str = ESTIMATED
+    without_room: BoolArray | None = None  # (S,) a search found no room for it in another directory of its broker
 
     def __post_init__(self) -> None:
         names = [band.goal.name for band in self.bands]
@@ -495,7 +498,7 @@ class Problem:
 
     @property
     def evicted(self) -> BoolArray:
-        """Mask of present replicas in a directory to be drained, too large for any other of their broker, (S,)."""
+        """Mask of present replicas in a directory to be drained for which no other of their broker has room, (S,)."""
         now, dirs = self.partitions, self.log_dirs
         if dirs is None or not (self.rules.between_brokers and self.rules.between_log_dirs):
             return np.zeros(len(now.replicas), bool)
@@ -503,8 +506,8 @@ class Problem:
         np.maximum.at(largest, dirs.brokers, np.where(dirs.may_receive & ~dirs.must_empty, dirs.capacity_bytes, -1.0))
         drained = (now.log_dirs != NOWHERE) & dirs.must_empty[now.log_dirs]
         moves = (now.may_move & now.within_reach(self.brokers.is_live))[now.owners]
-        result: BoolArray = drained & moves & (largest[now.replicas] < now.size_bytes[now.owners])
-        return result
+        found: BoolArray = drained & moves & (largest[now.replicas] < now.size_bytes[now.owners])
+        return found if self.without_room is None else found | self.without_room
 
     @property
     def leaving(self) -> BoolArray:

@@ -274,7 +274,7 @@ def _lost_on(problem: Problem, initial_brokers: IndexArray, offsets: IndexArray)
     lost_on[present[problem.partitions.lags]] = LAGS
     heads = offsets[:-1][problem.partitions.factors > 0]
     lost_on[heads] = UNPLACED  # who leads now may lead on, and be given back what this search took
-    slots = present[problem.partitions.is_lost | problem.unnamed]
+    slots = present[problem.partitions.is_lost | problem.unnamed | problem.evicted]
     lost_on[slots] = initial_brokers[slots]
     return lost_on
 
@@ -393,12 +393,6 @@ def _bounds(problem: Problem) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 def _or_unlimited(limit: int | None, unit: float = 1.0) -> float:
     return UNLIMITED if limit is None else limit / unit
-
-
-def evict(search: Search, replicas: BoolArray) -> None:
-    """Let these present replicas (S,) leave their broker, and not come back: no log directory there has room."""
-    slots = _present_slots(search.problem, search.encoding.offsets)[replicas]
-    search.encoding.lost_on[slots] = search.encoding.initial_brokers[slots]
 
 
 def misplaced(problem: Problem, encoding: Encoding, state: State) -> BoolArray:

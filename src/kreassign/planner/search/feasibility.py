@@ -21,7 +21,7 @@ from kreassign.model.cluster import listed_ids, named_brokers
 from kreassign.model.text import agreeing, counted, format_amount
 from kreassign.planner.arrays import NOWHERE, BoolArray, IndexArray
 from kreassign.planner.goals import DISK, Goal
-from kreassign.planner.problem.holds import Hold, first_names, held_sentences, lagging_copies
+from kreassign.planner.problem.holds import Hold, first_names, held_sentences, lagging_copies, too_few_partitions
 from kreassign.planner.problem.problem import ANY_RACKS, Budget, Problem, RackRule
 from kreassign.planner.search.compiled import kernels, loops
 from kreassign.planner.search.compiled.kernels import NO_RANK, REMOVED, Encoding, SlotsByBroker, State, slots_by_broker
@@ -34,7 +34,6 @@ from kreassign.planner.search.encoding import (
     refresh,
     scales,
 )
-from kreassign.planner.search.log_dirs import NO_DIRECTORY
 
 # Make room.
 
@@ -59,7 +58,8 @@ def make_room(search: Search, unplaced: IndexArray) -> IndexArray:
 def fill_crowded(search: Search, unplaced: IndexArray) -> IndexArray:
     """Place these slots where racks stay as crowded as they are now, one of each partition at a time; return the rest.
 
-    Only where a rack that has room by the rule has none otherwise, and nothing is to repair racks.
+    Only where a rack that has room by the rule has none otherwise, and nothing is to repair racks. Those that come
+    first get what a budget or a limit leaves.
     """
     encoding, state, loose = search.encoding, search.state, kernels.MOST_IN_RACK | ANY_RACKS << kernels.FULL_RACKS
     if not len(unplaced) or search.problem.rules.repair_racks:
@@ -67,8 +67,8 @@ def fill_crowded(search: Search, unplaced: IndexArray) -> IndexArray:
     at_first = rack_excess(encoding, encoding.initial_brokers)
     while len(unplaced):
         is_free = rack_excess(encoding, state.places) < at_first
-        owners, first = np.unique(encoding.owners[unplaced], return_index=True)
-        chosen = unplaced[first[is_free[owners]]]
+        first = np.sort(np.unique(encoding.owners[unplaced], return_index=True)[1])
+        chosen = unplaced[first][is_free[encoding.owners[unplaced[first]]]]
         limits = np.where(is_free, loose, encoding.rack_limit)
         loops.fill_pass(encoding._replace(rack_limit=limits), state, chosen)
         if not (state.places[chosen] >= 0).any():
@@ -184,9 +184,9 @@ ROUNDING = 1e-9
 
 def refuse_impossible(problem: Problem) -> None:
     """Raise Infeasible with all reasons that are known without a search."""
-    found = [*_too_large(problem), *_topic_leaders(problem)]
+    found = list(_too_large(problem))
     if not problem.rules.leaves_rest:
-        found = [*_pinned(problem), *_factors(problem), *_capacities(problem), *found]
+        found = [*_pinned(problem), *_factors(problem), *_capacities(problem), *found, *_topic_leaders(problem)]
     if len(problem.partitions) and not (problem.brokers.staying & problem.brokers.may_lead).any():
         found.append(("leaders", "no broker is left that may lead"))
     if found:
@@ -256,7 +256,7 @@ def _capacities(problem: Problem) -> Iterator[tuple[str, str]]:
     staying = problem.brokers.staying
     for band, total, loads in zip(problem.bands, problem.totals, problem.present_loads.T, strict=True):
         room = float(np.maximum(problem.brokers.capacity_of(band.goal.name), loads)[staying].sum())
-        if total > room * (1 + ROUNDING) and not band.goal.name.startswith(NO_DIRECTORY):
+        if total > room * (1 + ROUNDING) and not band.of_log_dirs:
             load = _amount(problem, float(total), band.goal)
             count = int(staying.sum())
             stay = f"{counted(count, 'broker')} that {agreeing(count, 'stay')}"
@@ -296,10 +296,8 @@ def _topic_leaders(problem: Problem) -> Iterator[tuple[str, str]]:
     leading = int((brokers.staying & brokers.may_get_leaders).sum())
     for topic, least in sorted(problem.rules.least_topic_leaders.items()):
         index = partitions.topic_names.index(topic) if topic in partitions.topic_names else NOWHERE
-        count = int((partitions.topics == index).sum())
-        if count < least * leading:
-            few = f"topic {topic} has {counted(count, 'partition')}, {least * leading - count} too few"
-            yield "leaders of a topic", f"{few} for {counted(least, 'leader')} on each of {counted(leading, 'broker')}"
+        if few := too_few_partitions(topic, int((partitions.topics == index).sum()), least, leading):
+            yield "leaders of a topic", few
 
 
 def refuse_unplaced(problem: Problem, encoding: Encoding, state: State, slots: IndexArray) -> None:
@@ -334,7 +332,7 @@ def _why_unplaced(problem: Problem, encoding: Encoding, state: State, slot: int)
     of_set = (encoding.broker_sets == broker_set) | (broker_set == NOWHERE)
     used = np.bincount(encoding.racks[others], minlength=int(encoding.racks.max()) + 1)
     has_room = used < rack_limits(encoding).of(partition, used)
-    rooms = [column for column, band in enumerate(problem.bands) if band.goal.name.startswith(NO_DIRECTORY)]
+    rooms = [column for column, band in enumerate(problem.bands) if band.of_log_dirs]
     without_directory = (load[rooms] > state.spare_capacity[:, rooms] + kernels.TINY).any(axis=1)
     for rule, allowed, sentence in (
         ("receivers", encoding.receiving, "no broker may receive replicas"),
@@ -384,8 +382,8 @@ def refuse_overfull(problem: Problem, encoding: Encoding, state: State) -> None:
 
 
 def refuse_few_leaders(problem: Problem, state: State) -> None:
-    """Raise Infeasible if brokers lead too few partitions of a topic although no budget limits the plan."""
-    if problem.budget == Budget() and (found := list(_few_leaders(problem, state))):
+    """Raise Infeasible if brokers lead too few partitions of a topic, unless the plan may leave that."""
+    if not problem.may_leave and (found := list(_few_leaders(problem, state))):
         raise _infeasible(found[:SHOWN_EXAMPLES])
 
 

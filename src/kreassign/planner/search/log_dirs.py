@@ -49,19 +49,15 @@ class Settled:
         return not (len(self.homeless) or self.crowded.any() or len(self.barred))
 
 
-NO_DIRECTORY = "log directories of broker "
-"""First words of the goals of `keeping_out`."""
-
-
 def keeping_out(problem: Problem, barred: IndexArray) -> Problem:
     """Add a limit to each broker whose log directories have no room for some partitions: it takes none of these."""
     owners, hosts = np.divmod(barred, len(problem.brokers))
     bands, capacity = list(problem.bands), dict(problem.brokers.capacity)
     for host in np.unique(hosts).tolist():
-        name = f"{NO_DIRECTORY}{problem.brokers.ids[host]}"
+        name = f"log directories of broker {problem.brokers.ids[host]}"
         counted = np.bincount(owners[hosts == host], minlength=len(problem.partitions)).astype(np.float64)
         load = partial(_given, counted)
-        bands.append(Band(Goal(name, "", load, load), None, is_named=False))
+        bands.append(Band(Goal(name, "", load, load), None, is_named=False, of_log_dirs=True))
         capacity[name] = np.where(np.arange(len(problem.brokers)) == host, 0.0, np.inf)
     return replace(problem, bands=tuple(bands), brokers=replace(problem.brokers, capacity=capacity))
 

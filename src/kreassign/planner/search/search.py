@@ -25,7 +25,6 @@ from kreassign.planner.search.encoding import (
     crowding,
     decode,
     encode,
-    evict,
     half_widths,
     lagging,
     misplaced,
@@ -119,18 +118,18 @@ def solve(problem: Problem, start: Assignment | None = None, watch: Callable[[st
     budget are not an error: they stay undone.
     """
     with as_pays(len(problem.partitions.replicas), loops.place_pass):
-        posed, evicted, barred = problem.with_limits(), problem.evicted, np.zeros(0, np.int64)
+        posed, barred = problem.with_limits(), np.zeros(0, np.int64)
         for _ in range(MOST_ROUNDS):
-            solution = _solve_evicting(keeping_out(posed, barred), start, watch, evicted)
-            undone = np.isin(problem.partitions.owners, solution.undone)
-            left = undone & (evicted | problem.leaving)
+            solution = _solve_evicting(keeping_out(posed, barred), start, watch)
+            left = posed.leaving & np.isin(problem.partitions.owners, solution.undone)
             settled = in_log_dirs(problem, solution.assignment, left, partial(_inside, watch=watch))
             if settled.is_whole:
                 return Solution(settled.assignment, solution.missed[:, : len(problem.bands)], solution.undone)
             # The brokers had room for these, and none of their directories: they stay, or leave for other brokers.
             chosen = np.isin(np.arange(len(posed.partitions)), settled.homeless)
-            posed, start = replace(posed, partitions=posed.partitions.held(chosen, Hold.STAYS)), None
-            evicted, barred = evicted | settled.crowded, np.union1d(barred, settled.barred)
+            held, evicted = posed.partitions.held(chosen, Hold.STAYS), posed.evicted | settled.crowded
+            posed, start = replace(posed, partitions=held, without_room=evicted), None
+            barred = np.union1d(barred, settled.barred)
     chosen[settled.barred // len(problem.brokers)] = True
     chosen[problem.partitions.owners[settled.crowded]] = True
     names = first_names([problem.partitions.name(one) for one in np.flatnonzero(chosen).tolist()])
@@ -143,32 +142,25 @@ def _inside(problem: Problem, watch: Callable[[str], None]) -> tuple[Assignment,
     return found.assignment, found.undone
 
 
-def _solve_evicting(
-    problem: Problem, start: Assignment | None, watch: Callable[[str], None], evicted: BoolArray
-) -> Solution:
-    """Search a plan in which these present replicas (S,) leave their broker."""
-    if not evicted.any():
-        return _solve_brokers(problem, start, watch)
+def _solve_evicting(problem: Problem, start: Assignment | None, watch: Callable[[str], None]) -> Solution:
+    """Search a plan; where there is none, say which replicas must leave their broker for want of a log directory."""
     try:
-        return _solve_brokers(problem, start, watch, evicted)
+        return _solve_brokers(problem, start, watch)
     except Infeasible as refusal:
-        now = problem.partitions
+        now, evicted = problem.partitions, problem.evicted
+        if not evicted.any():
+            raise
         names = first_names([now.name(one) for one in now.owners[evicted].tolist()])
         text = f"{names} must leave a drained log directory, and no other one of the broker has room: {refusal}"
         raise Infeasible(text, goals=("log directories",)) from refusal
 
 
 def _solve_brokers(
-    problem: Problem,
-    start: Assignment | None = None,
-    watch: Callable[[str], None] = unwatched,
-    evicted: BoolArray | None = None,
+    problem: Problem, start: Assignment | None = None, watch: Callable[[str], None] = unwatched
 ) -> Solution:
     problem = _changeable(problem)
     refuse_impossible(problem)
     search = encode(problem)
-    if evicted is not None:
-        evict(search, evicted)
     if start is not None:
         adopt(search, start)
     for one in PASSES:
@@ -212,6 +204,8 @@ def _force(search: Search) -> None:
     unplaced = _fill(search, waiting)
     if problem.rules.only_forced and problem.budget == Budget():
         unplaced = _with_room(search, unplaced)
+    else:
+        unplaced = fill_crowded(search, unplaced)
     if len(unplaced) and before is not None:
         put_back(state, before)
         unplaced = _most(search, waiting)
@@ -340,12 +334,9 @@ def _most(search: Search, waiting: IndexArray) -> IndexArray:
     owners = encoding.owners[waiting]
     copies = np.bincount(now.owners[usable], minlength=len(now))[owners]
     magnitudes = np.frexp(now.size_bytes[owners].astype(np.float64))[1]
-    waiting = waiting[np.lexsort((magnitudes, copies))]
-    for _ in range(2):  # the second time as followers of those that have a place by then
-        loops.fill_pass(encoding, state, waiting)
-        waiting = waiting[state.places[waiting] == UNPLACED]
-        loops.hand_over_pass(encoding, state, waiting)
-    waiting = fill_crowded(search, waiting)
+    order = np.lexsort((magnitudes, copies))
+    as_urgent = np.split(waiting[order], np.flatnonzero(np.diff(copies[order])) + 1)
+    waiting = np.concatenate([_fill_equals(search, group) for group in as_urgent])
     if not problem.rules.only_forced or problem.budget != Budget():
         return waiting
     groups, left = [waiting], [waiting[:0]]
@@ -364,6 +355,16 @@ def _most(search: Search, waiting: IndexArray) -> IndexArray:
         else:
             left.append(group)
     return np.concatenate([*left, *groups])
+
+
+def _fill_equals(search: Search, waiting: IndexArray) -> IndexArray:
+    """Place replicas of partitions with equally few copies, where racks stay as crowded last; return the rest."""
+    encoding, state = search.encoding, search.state
+    for _ in range(2):  # the second time as followers of those that have a place by then
+        loops.fill_pass(encoding, state, waiting)
+        waiting = waiting[state.places[waiting] == UNPLACED]
+        loops.hand_over_pass(encoding, state, waiting)
+    return fill_crowded(search, waiting)
 
 
 def _unplace(search: Search) -> None:
@@ -467,17 +468,10 @@ def _spread_failover(search: Search) -> None:
     search.order, left = spread_failover(problem, encoding, state)
     if _pins_leaders(search) and loops.pin_pass(encoding, state):  # a follower came into a preferred rack
         search.order, left = spread_failover(problem, encoding, state)
-    present = _present(search)
+    present = encode(search.problem)
     if left > failover_excess(problem, encoding, present.state) + kernels.TINY and _may_stay(present):
         put_back(state, present.state)
         search.order, _ = spread_failover(problem, encoding, state)
-
-
-def _present(search: Search) -> Search:
-    """The search at its start; replicas must leave there that this search takes from a drained log directory."""
-    present = encode(search.problem)
-    present.encoding.lost_on[:] = search.encoding.lost_on
-    return present
 
 
 def _may_stay(search: Search) -> bool:
@@ -497,7 +491,7 @@ def _may_stay(search: Search) -> bool:
 def _spread_leaders(search: Search) -> None:
     """Spread leaders of topics so that the bands do not worsen them: unless a task forces more, bands yield."""
     problem, encoding, state = search.problem, search.encoding, search.state
-    present = _present(search)
+    present = encode(search.problem)
     allowed = missed_leaders(leader_spread(problem, present.state))
     if spread_leaders(problem, encoding, state, allowed) > allowed and _may_stay(present):
         put_back(state, present.state)

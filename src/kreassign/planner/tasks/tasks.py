@@ -19,7 +19,7 @@ from kreassign.model.plan import Plan
 from kreassign.model.text import agreeing, counted
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
 from kreassign.planner.check.cost import changes_of
-from kreassign.planner.check.legality import rack_excess
+from kreassign.planner.check.racks import rack_excess
 from kreassign.planner.goals import DISK
 from kreassign.planner.problem.holds import Hold, first_names
 from kreassign.planner.problem.policy import TopicChoice, chosen_brokers
