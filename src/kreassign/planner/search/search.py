@@ -221,19 +221,40 @@ def _force(search: Search) -> None:
 
 
 def _leave(search: Search, unplaced: IndexArray) -> None:
-    """Leave undone what has no place: a partition stays as it is where half of its change would be wrong."""
+    """Leave undone what has no place: a partition stays as it is where half of its change would be wrong.
+
+    Others get the room and the budget that it would have taken.
+    """
+    encoding, state, stay = search.encoding, search.state, search.undone
+    while len(unplaced):
+        initial = encoding.initial_brokers[unplaced]
+        loops.place_pass(encoding, state, unplaced, np.where(initial >= 0, initial, REMOVED))
+        restored, named = _restore_halves(search, unplaced), _named_in_vain(search)
+        search.undone = np.union1d(stay, encoding.owners[unplaced])
+        _leave_whole(search, named)
+        stay = np.union1d(stay, np.union1d(restored, named))
+        again = unplaced[~np.isin(encoding.owners[unplaced], stay)]
+        if not (len(named) and len(again)):
+            return
+        loops.place_pass(encoding, state, again, np.full_like(again, UNPLACED))
+        loops.fill_pass(encoding, state, again)
+        unplaced = again[state.places[again] == UNPLACED]
+        search.undone = stay
+
+
+def _restore_halves(search: Search, unplaced: IndexArray) -> IndexArray:
+    """Give partitions with these slots their present lists where half of the change would be wrong; return them."""
     problem, encoding, state = search.problem, search.encoding, search.state
-    initial = encoding.initial_brokers[unplaced]
-    loops.place_pass(encoding, state, unplaced, np.where(initial >= 0, initial, REMOVED))
-    search.undone = np.unique(encoding.owners[unplaced])
+    initial, undone = encoding.initial_brokers[unplaced], np.unique(encoding.owners[unplaced])
     crowded = crowding(encoding, state, (state.places >= 0) & encoding.movable[encoding.owners])
     whole = problem.partitions.wanted_factors < problem.partitions.factors
     whole[encoding.owners[crowded]] = True
     if problem.rules.leaves_rest:
         whole[encoding.owners[unplaced[initial >= 0]]] = True
     # Half a change could leave two replicas in a rack, keep a lost one for one in sync, or change a leader unpaid.
-    _restore_lists(search, search.undone[whole[search.undone]])
-    _leave_whole(search, _named_in_vain(search))
+    restored: IndexArray = undone[whole[undone]]
+    _restore_lists(search, restored)
+    return restored
 
 
 def _restore_lists(search: Search, partitions: IndexArray) -> IndexArray:
@@ -249,6 +270,8 @@ def _named_in_vain(search: Search) -> IndexArray:
     """Partitions that may change, with a replica on a broker that no changed list may name."""
     problem, encoding, state = search.problem, search.encoding, search.state
     barred = ~(problem.brokers.may_be_named & problem.brokers.is_live)  # a run refuses lists with a broker that is down
+    if problem.gone is not None:
+        barred |= problem.gone.brokers
     named = (state.places >= 0) & barred[np.maximum(state.places, 0)]
     partitions: IndexArray = np.unique(encoding.owners[named & encoding.movable[encoding.owners]])
     return partitions
