@@ -10,7 +10,7 @@ import pytest
 from bench.forced_tasks import random_task, with_limits
 from kreassign.model import TopicPartition
 from kreassign.model.closures import Closure
-from kreassign.planner import BrokerFacts, Budget, PartitionFacts, Problem, Rules, solve
+from kreassign.planner import BrokerFacts, Budget, PartitionFacts, Problem, RackRule, Rules, solve
 from kreassign.planner.check.evaluate import Evaluation, evaluate
 from kreassign.planner.problem.holds import Hold
 from kreassign.planner.tasks import only_forced, plan_around, repair
@@ -167,6 +167,19 @@ def test_what_the_task_leaves_alone_is_not_named() -> None:
     name = TopicPartition("t", 0)
     problem = repair(posed(brokers(1, 2, 3, racks="aab"), [partition(0, 1, 2)]), without={name}, leaves_rest=True)
     assert evaluated(only_forced(problem))[1].unfinished == ()
+
+
+def test_a_lost_copy_is_replaced_in_a_rack_that_nothing_can_relieve() -> None:
+    """Three replicas have two racks: t-0 gets its copy back, and t-1, of which none is lost, stays as it is."""
+    hosts = [*brokers(1, 2, 3, racks="aab"), replace(DOWN, rack="a")]
+    loads = [partition(0, 1, 9, 3), partition(1, 1, 2, 3)]
+    problem = posed(hosts, loads, rules=Rules(racks=RackRule.STRICT))
+    after, evaluation = evaluated(only_forced(repair(problem, leaves_rest=True)))
+    assert after == {0: [1, 2, 3], 1: [1, 2, 3]}
+    assert [one.partition(":")[0] for one in evaluation.unfinished] == [
+        says("still crowds a rack", 0),
+        says("still crowds a rack", 1),
+    ]
 
 
 @pytest.mark.parametrize(("budget", "why"), [

@@ -8,12 +8,12 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from kreassign.model.text import format_load, some_of
-from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
+from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IndexArray, IntArray
 from kreassign.planner.check.cost import Changes
 from kreassign.planner.check.racks import rack_excess
 from kreassign.planner.goals import Column
 from kreassign.planner.problem.holds import SHOWN_EXAMPLES, Hold
-from kreassign.planner.problem.problem import Assignment, Problem
+from kreassign.planner.problem.problem import Assignment, Problem, RackLimits
 
 ROUNDING = 1e-9
 
@@ -73,10 +73,7 @@ def reasons_to_leave(case: Case) -> Callable[[int], str]:
     if not problem.rules.leaves_rest:
         return lambda _: ""
     limits, racks = problem.rack_limits, problem.rack_of_broker
-    # What shares racks already may stay as crowded as it is, unless that is to be repaired.
-    may_crowd = np.zeros_like(now.holds)
-    if not problem.rules.repair_racks:
-        may_crowd = rack_excess(problem, Assignment.current(now))
+    may_crowd = rack_excess(problem, Assignment.current(now))
 
     def told(partition: int) -> str:
         if not now.may_move[partition]:
@@ -88,10 +85,18 @@ def reasons_to_leave(case: Case) -> Callable[[int], str]:
         missing = int(now.wanted_factors[partition]) - len(kept)
         if missing <= 0:  # one of those that share a rack is to leave it
             held[held.argmax()] -= 1
-        crowded = held[racks] >= limits.of(partition, held, int(may_crowd[partition]))
+        crowded = held[racks] >= limits.of(partition, held)
+        if missing > 0 and _beyond(limits, partition, held) < may_crowd[partition]:
+            crowded[:] = False  # its copies may share racks as they do now
         return _told(case, dict(_barred(case, partition, crowded)), missing)
 
     return told
+
+
+def _beyond(limits: RackLimits, partition: int, held: IndexArray) -> int:
+    """Number of replicas beyond the limits of the racks, which hold `held`, (R,)."""
+    most, full = int(limits.most[partition]), int(limits.full[partition])
+    return int(np.maximum(held - most, 0).sum()) + max(0, int((held >= most).sum()) - full)
 
 
 def _kept(case: Case, partition: int) -> IntArray:

@@ -61,8 +61,30 @@ def fill_crowded(search: Search, unplaced: IndexArray) -> IndexArray:
     Only where a rack that has room by the rule has none otherwise, and nothing is to repair racks. Those that come
     first get what a budget or a limit leaves.
     """
+    return unplaced if search.problem.rules.repair_racks else _fill_crowded(search, unplaced)
+
+
+def keep_crowded(search: Search, unplaced: IndexArray) -> IndexArray:
+    """Give up the repair of racks for partitions that lack a copy besides, and place that; return the rest.
+
+    Replicas that only share a rack go home. The last resort: without that copy the partition would be worse off.
+    """
+    encoding, owners = search.encoding, search.encoding.owners[unplaced]
+    if not search.problem.rules.repair_racks:
+        return unplaced
+    may_stay = (_could_stay(encoding) & (encoding.lost_on != encoding.initial_brokers))[unplaced]
+    lacks = np.isin(owners, owners[~may_stay])
+    home, lost = unplaced[lacks & may_stay], unplaced[~may_stay]
+    loops.place_pass(encoding, search.state, home, encoding.initial_brokers[home])
+    left = _fill_crowded(search, lost)
+    home = home[np.isin(encoding.owners[home], encoding.owners[left])]
+    loops.place_pass(encoding, search.state, home, np.full_like(home, kernels.UNPLACED))
+    return np.concatenate([unplaced[~lacks], home, left])
+
+
+def _fill_crowded(search: Search, unplaced: IndexArray) -> IndexArray:
     encoding, state, loose = search.encoding, search.state, kernels.MOST_IN_RACK | ANY_RACKS << kernels.FULL_RACKS
-    if not len(unplaced) or search.problem.rules.repair_racks:
+    if not len(unplaced):
         return unplaced
     at_first = rack_excess(encoding, encoding.initial_brokers)
     while len(unplaced):

@@ -40,6 +40,7 @@ from kreassign.planner.search.feasibility import (
     fill_crowded,
     go_back,
     is_overfull,
+    keep_crowded,
     make_room,
     movable_slots,
     refuse_few_leaders,
@@ -361,7 +362,7 @@ def _most(search: Search, waiting: IndexArray) -> IndexArray:
     as_urgent = np.split(waiting[order], np.flatnonzero(np.diff(copies[order])) + 1)
     waiting = np.concatenate([_fill_equals(search, group) for group in as_urgent])
     if not problem.rules.only_forced or problem.budget != Budget():
-        return waiting
+        return keep_crowded(search, waiting)
     groups, left = [waiting], [waiting[:0]]
     for _ in range(MOST_GROUPS):
         if not groups or not len(group := groups.pop(0)):
@@ -377,7 +378,7 @@ def _most(search: Search, waiting: IndexArray) -> IndexArray:
             groups[:0] = group[:middle], group[middle:]
         else:
             left.append(group)
-    return np.concatenate([*left, *groups])
+    return keep_crowded(search, np.concatenate([*left, *groups]))
 
 
 def _fill_equals(search: Search, waiting: IndexArray) -> IndexArray:
