@@ -187,6 +187,25 @@ def test_a_silence_of_lost_brokers_is_none_of_others(others: tuple[int, ...], *,
     assert (many_text(watched.last_look) is not None) is is_stopped
 
 
+def test_what_came_to_a_disk_in_a_break_is_no_growth() -> None:
+    """Others may have moved it there while the autopilot was down, from 2 to 9 hours."""
+    watched = Watched(ACT, lambda now_s: cluster(0, LISTS, used={3: 0.5 if now_s < 3 * HOUR else 0.78}))
+    watched.watch(2 * HOUR, every_s=300)
+    watched.now_s = 9 * HOUR
+    watched.watch(HOUR, every_s=300)
+    assert (watched.orders, watched.messages) == ([], [])
+
+
+@pytest.mark.parametrize(("first_s", "is_stopped"), [(5 * MINUTE, False), (25 * MINUTE, True)])
+def test_a_broker_that_went_unseen_may_have_gone_with_another(first_s: float, *, is_stopped: bool) -> None:
+    """The autopilot is down from 30 to 60 minutes, and broker 5 goes meanwhile."""
+    watched = Watched(ACT, outages((1, first_s, 9 * DAY), (5, 45 * MINUTE, 9 * DAY)))
+    watched.watch(30 * MINUTE)
+    watched.now_s = HOUR
+    watched.watch(10 * MINUTE)
+    assert (many_text(watched.last_look) is not None) is is_stopped
+
+
 @pytest.mark.parametrize(("apart_s", "is_stopped"), [(5 * MINUTE, True), (6 * HOUR, False)])
 def test_a_silence_stops_only_for_others_that_went_at_once(apart_s: float, *, is_stopped: bool) -> None:
     others = (5, 2 * HOUR, 9 * DAY), (7, 2 * HOUR + apart_s, 9 * DAY)

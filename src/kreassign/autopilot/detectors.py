@@ -50,12 +50,10 @@ def _unread(look: Look) -> Iterator[Symptom]:
 def _many_gone(look: Look) -> Iterator[Symptom]:
     """Brokers whose time of going is unknown may have gone at once: for a day that counts as if they had."""
     policy, away, racks = look.policy.many_gone, _away(look), _racks_down(look)
-    unclear = {one: at_ms for one, at_ms in away.items() if one in look.memory.unwitnessed}
-    recent = [at_ms for at_ms in unclear.values() if look.now.at_ms - at_ms < UNCLEAR_MS]
-    witnessed = [at_ms for one, at_ms in away.items() if one not in unclear]
+    unclear = away.keys() & look.memory.unwitnessed.keys()
     within_ms = policy.within * 1000
-    is_clear = racks or at_once(witnessed, within_ms) >= policy.brokers
-    if not is_clear and at_once((*witnessed, *recent), within_ms) < policy.brokers:
+    is_clear = racks or at_once(went_ms(look, away.keys() - unclear), within_ms) >= policy.brokers
+    if not is_clear and at_once(went_ms(look, away), within_ms) < policy.brokers:
         return
     gone = f"brokers {sorted(away)} are down" + (f", and with them all of rack {', '.join(racks)}" if racks else "")
     why = "so many at once are the network or a rack, not brokers: nothing is repaired until they are back"
@@ -85,16 +83,17 @@ UNCLEAR_MS = DAY_MS
 """Brokers that went at an unknown time count as gone at once for so long: by then people have seen the message."""
 
 
-def went_ms(look: Look, brokers: Collection[int]) -> list[int]:
-    """Times at which these brokers went, if they are away; not those that are unclear for long."""
+def went_ms(look: Look, brokers: Collection[int]) -> list[tuple[int, int]]:
+    """First and last time at which each of these brokers may have gone; without those that are unclear for long."""
     unclear, at_ms = look.memory.unwitnessed, look.now.at_ms
     times = ((one, look.memory.away[one]) for one in brokers if one in look.memory.away)
-    return [then for one, then in times if one not in unclear or at_ms - then < UNCLEAR_MS]
+    return [(unclear.get(one, then), then) for one, then in times if one not in unclear or at_ms - then < UNCLEAR_MS]
 
 
-def at_once(times: Collection[int], within_ms: float) -> int:
-    """Most brokers that went within this time."""
-    return max((sum(0 <= at_ms - first <= within_ms for at_ms in times) for first in times), default=0)
+def at_once(times: Collection[tuple[int, int]], within_ms: float) -> int:
+    """Most brokers that may have gone within this time."""
+    ends = [last for _, last in times]
+    return max((sum(first <= end + within_ms and end <= last for first, last in times) for end in ends), default=0)
 
 
 def _away(look: Look) -> dict[int, int]:
@@ -470,7 +469,7 @@ def is_low(look: Look, name: Name) -> bool:
 def growth_text(subject: str) -> str:
     """Why the growth of a directory is not known."""
     over = format_seconds(GROWN_OVER_MS / 1000)
-    return f"growth of {subject} is not known since copies, or since it looked first: that takes {over}"
+    return f"growth of {subject} is not known since copies, or since it looked first or again: that takes {over}"
 
 
 def _sees_all_directories(look: Look, subject: str) -> str | None:

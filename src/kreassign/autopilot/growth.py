@@ -78,10 +78,10 @@ def growths_of(look: Look) -> Mapping[tuple[int, str], Growth | None]:
 
 
 def _moved_until(look: Look) -> float:
-    """Time until which repairs or others copied: what disks got by that is no growth."""
+    """Time until which repairs or others copied, or may have in a break: what disks got by that is no growth."""
     copied = (one for one in look.memory.acts if one.copied_bytes)
     ends = [look.now.at_ms if one.ended_ms is None else one.ended_ms for one in copied]
-    return max([*ends, look.memory.others_moved_ms or 0])
+    return max([*ends, look.memory.others_moved_ms or 0, look.memory.went_on_ms or 0])
 
 
 def past_uses(memory: Memory, since_ms: float) -> Mapping[tuple[int, str], list[tuple[int, int]]]:

@@ -183,14 +183,14 @@ class Memory:
 
     `read_ms` is the time of the last look that read the brokers, `moves_read_ms` of the last that read the list of
     moves. `away` has brokers that are down, with the time since which that is known; those that are `unwitnessed` may
-    have gone at any time before. `went_with` has the bytes of their replicas at that time, where known. `planned` are
-    down and in maintenance, `overdue` are down still since their maintenance ended, or since others that went with them
-    are back.
+    have gone earlier, at any time since brokers were read before. `went_with` has the bytes of their replicas at that
+    time, where known. `planned` are down and in maintenance, `overdue` are down still since their maintenance ended, or
+    since others that went with them are back.
     `drained` has brokers that others emptied while they were live, with the time; one that holds replicas again is not.
     `replaced` are brokers that were gone for long. `behind` has followers that fell out of sync, as written at
     `sync_ms`, and `fell_ms` the last times within 24 hours at which these and others fell so. `foreign_ms` has
-    when others were seen to move a partition last, and `others_moved_ms` when any. `keeper` is the process that went on
-    last, where the journal is kept in a second place.
+    when others were seen to move a partition last, and `others_moved_ms` when any. `went_on_ms` is the end of the last
+    break. `keeper` is the process that went on last, where the journal is kept in a second place.
     """
 
     cluster_id: str = ""
@@ -199,7 +199,7 @@ class Memory:
     moves_read_ms: int | None = None
     findings: Mapping[Name, Finding] = field(default_factory=dict)
     away: Mapping[int, int] = field(default_factory=dict)
-    unwitnessed: frozenset[int] = frozenset()
+    unwitnessed: Mapping[int, int] = field(default_factory=dict)
     went_with: Mapping[int, int] = field(default_factory=dict)
     planned: frozenset[int] = frozenset()
     overdue: Mapping[int, int] = field(default_factory=dict)
@@ -213,6 +213,7 @@ class Memory:
     sync_ms: int | None = None
     others: events.OthersMoved | None = None
     others_moved_ms: int | None = None
+    went_on_ms: int | None = None
     foreign_ms: Mapping[TopicPartition, int] = field(default_factory=dict)
     acts: tuple[Act, ...] = ()
     off: events.TurnedOff | None = None
@@ -314,7 +315,7 @@ def _went_on(memory: Memory, event: events.WentOn) -> Memory:
         name: replace(one, since_ms=at_ms, steady_ms=at_ms, lost_ms=at_ms if one.lost_ms else 0, calm_ms=None)
         for name, one in past.findings.items()
     }
-    return replace(past, looked_ms=at_ms, findings=findings)
+    return replace(past, looked_ms=at_ms, went_on_ms=at_ms, findings=findings)
 
 
 TO_COME = MappingProxyType({"until_ms": "at_ms", "not_before_ms": "state_ms"})
@@ -340,7 +341,7 @@ def _set_back(value: Any, at_ms: int, last_ms: int, field_name: str = "") -> Any
         return tuple(_set_back(one, at_ms, last_ms, field_name) for one in value)
     if isinstance(value, Mapping):
         return {key: _set_back(one, at_ms, last_ms, field_name) for key, one in value.items()}
-    is_time = field_name.endswith("_ms") or field_name in {"away", "overdue", "drained"}
+    is_time = field_name.endswith("_ms") or field_name in {"away", "unwitnessed", "overdue", "drained"}
     return min(value, at_ms) if is_time and isinstance(value, int) else value
 
 
@@ -397,7 +398,7 @@ def _began(memory: Memory, event: events.RunBegan) -> Memory:
 
 
 def _went(memory: Memory, event: events.BrokerWent) -> Memory:
-    unwitnessed = memory.unwitnessed | (frozenset() if event.is_witnessed else {event.broker})
+    unwitnessed = {**memory.unwitnessed, **({} if event.is_witnessed else {event.broker: memory.read_ms or 0})}
     held = {} if event.held_bytes is None else {event.broker: event.held_bytes}
     away, went_with = {**memory.away, event.broker: event.at_ms}, {**memory.went_with, **held}
     return replace(memory, away=away, unwitnessed=unwitnessed, went_with=went_with)
@@ -410,7 +411,7 @@ def _came(memory: Memory, event: events.BrokerCame) -> Memory:
     last = [one for one in outages if one.broker == event.broker][-OUTAGES_KEPT:]
     kept = tuple(one for one in outages if one.broker != event.broker or one in last)
     overdue = {broker: at_ms for broker, at_ms in memory.overdue.items() if broker != event.broker}
-    unwitnessed = memory.unwitnessed - {event.broker}
+    unwitnessed = {broker: at_ms for broker, at_ms in memory.unwitnessed.items() if broker != event.broker}
     went_with = {broker: size for broker, size in memory.went_with.items() if broker != event.broker}
     memory = replace(memory, away=away, overdue=overdue, outages=kept)
     return replace(memory, unwitnessed=unwitnessed, went_with=went_with)
