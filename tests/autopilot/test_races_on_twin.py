@@ -12,13 +12,15 @@ import pytest
 
 from kreassign.autopilot.events import Name
 from kreassign.autopilot.policy import Kind, Policy, parse_policy
-from kreassign.executor.journal import journal_path
+from kreassign.executor.history.run_history import history
+from kreassign.executor.journal import journal_path, writer
 from kreassign.executor.journal.folder import ClusterLock
+from kreassign.executor.state import RunView
 from kreassign.model import ConfigChange, ConfigResource
 from kreassign.operations import journal_waits
-from kreassign.operations.autopilot_journal import BRAKE
+from kreassign.operations.autopilot_journal import BRAKE, decisions_path
 from kreassign.operations.leases import leased
-from tests.autopilot.fleet import Fleet, finding
+from tests.autopilot.fleet import HOUR_S, POLL_S, Fleet, finding
 from tests.executor.test_lease_on_twin import request, with_offsets_topic
 from tests.executor.twin_runs import TwinRig, tp
 
@@ -27,6 +29,7 @@ ACT = "[broker-gone]\nlevel = 'act'\nact-after = '30m'\n[care]\ninterval = '5m'\
 GONE = Name(Kind.BROKER_GONE, "broker 3")
 ALL = ConfigResource.all_brokers()
 LISTS = [[one, (one + 1) % 6, (one + 2) % 6] for one in range(6)]
+PULLED, RELEASED = 10, 60
 Race = Callable[[TwinRig], AbstractContextManager[object]]
 
 
@@ -83,20 +86,23 @@ def test_a_brake_pulled_while_a_repair_is_planned_holds_it(tmp_path: Path) -> No
     assert act.outcome == "done"
 
 
-@pytest.mark.parametrize("kind", [Kind.BROKER_GONE, Kind.LEADERS])
+@pytest.mark.parametrize(("kind", "locked", "elected"), [
+    (Kind.BROKER_GONE, 2, 0), (Kind.LEADERS, 2, 0), (Kind.LEADERS, 3, 2),
+])  # fmt: skip
 def test_a_brake_pulled_while_a_journal_is_locked_is_seen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Kind
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Kind, locked: int, elected: int
 ) -> None:
-    """Another process locks the journal of decisions right before the beginning of a repair is written."""
+    """Another process locks the journal of decisions right before a repair, or its second step, is written."""
     monkeypatch.setattr(journal_waits, "TOLD_AFTER_S", 0.0)
     rig = with_offsets_topic(TwinRig(tmp_path, LISTS, brokers=6))
-    ours, reads, locks = Fleet(tmp_path, rig, f"{ACT}[leaders]\nlevel = 'act'\n"), [0], list[sqlite3.Connection]()
+    ours = Fleet(tmp_path, rig, f"{ACT}[leaders]\nlevel = 'act'\nstep = 2\n")
+    reads, locks = [0], list[sqlite3.Connection]()
 
     def lock() -> Policy:
-        """Lock it when the policy is read for the second time within a look: all is prepared then."""
+        """Lock it when the policy is read for the second time within a look, all is prepared; or beside an election."""
         reads[0] += 1
         proposal = next((one.proposal for one in autopilot.memory.open if one.name.kind is kind), None)
-        if proposal is not None and reads[0] == 2 and not locks:
+        if proposal is not None and reads[0] == locked and not locks:
             locks.append(sqlite3.connect(autopilot.decisions.journal.path, isolation_level=None))
             locks[0].execute("BEGIN IMMEDIATE")
         return ours.policy
@@ -106,9 +112,9 @@ def test_a_brake_pulled_while_a_journal_is_locked_is_seen(
             rig.client.incremental_alter_configs({ALL: [ConfigChange.set(BRAKE, "true")]}).raise_if_any()
             locks[0].close()
 
-    def placed() -> object:
+    def placed() -> list[object]:
         topic = rig.client.describe_topics().raise_if_any()["t"]
-        return [one.leader for one in topic.partitions] if kind is Kind.LEADERS else rig.replicas
+        return [one.leader if kind is Kind.LEADERS else one.replicas for one in topic.partitions]
 
     if kind is Kind.LEADERS:
         turned = {tp(number): (one[1], one[0], one[2]) for number, one in enumerate(LISTS)}
@@ -122,10 +128,45 @@ def test_a_brake_pulled_while_a_journal_is_locked_is_seen(
             autopilot.look()
             rig.transport.sleep(LOOKS_S)
         assert len(locks) == 1
-        assert (placed(), rig.throttles) == (before, {})
+        assert sum(is_now != was for is_now, was in zip(placed(), before, strict=True)) == elected
+        assert rig.throttles == {}
         rig.client.incremental_alter_configs({ALL: [ConfigChange.delete(BRAKE)]}).raise_if_any()
         ours.watch(autopilot, 6 * LOOKS_S, LOOKS_S)
         assert autopilot.memory.acts[-1].outcome == "done"
+
+
+def test_a_repair_hears_the_brake_though_no_look_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process locks the journal of decisions for five minutes of the repair, which looks once a minute."""
+    monkeypatch.setattr(writer, "LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr(journal_waits, "TOLD_AFTER_S", 0.0)
+    rig = with_offsets_topic(TwinRig(tmp_path, LISTS * 2, brokers=6))
+    ours, sent = Fleet(tmp_path, rig, f"{ACT}[runs]\nthrottle = '100kB/s'\n".replace("5m", "1m")), list[int]()
+    pull, release = ({ALL: [change]} for change in (ConfigChange.set(BRAKE, "true"), ConfigChange.delete(BRAKE)))
+    path = decisions_path(tmp_path, rig.twin.cluster_id)
+
+    def beside(run: RunView, _: object) -> None:
+        """Count polls."""
+        sent.append(sum(one.submitted_ms is not None for one in history(run).moves))
+        if len(sent) == PULLED:
+            locks.append(sqlite3.connect(path, isolation_level=None))
+            locks[0].execute("BEGIN IMMEDIATE")
+            rig.client.incremental_alter_configs(pull).raise_if_any()
+        elif len(sent) == RELEASED:
+            locks[0].close()
+            rig.client.incremental_alter_configs(release).raise_if_any()
+
+    def warn(_: str) -> None:
+        """The run is over, and the next look waits for the lock."""
+        locks[0].close()
+
+    locks, ours.context = list[sqlite3.Connection](), replace(ours.context, observers=(beside,), warn=warn)
+    rig.twin.crash(3)
+    with ours.opened() as autopilot:
+        ours.watch(autopilot, 1.5 * HOUR_S, LOOKS_S)
+        assert [one.outcome for one in autopilot.memory.acts] == ["done"]
+    assert sent[PULLED + round(120 / POLL_S)] == sent[RELEASED - 1] < sent[-1]
 
 
 def test_a_policy_lowered_while_a_repair_is_prepared_stops_it(tmp_path: Path) -> None:

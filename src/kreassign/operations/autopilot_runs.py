@@ -161,6 +161,8 @@ class RepairRuns:
     def _stops_election(self, name: Name) -> bool:
         """A look between two steps of an election; True if the brake, people or others stop it."""
         order = self._decisions.decide(self._decisions.observe())
+        while self._decisions.has_waited:  # for the journal: what the look showed may be over
+            order = self._decisions.decide(self._decisions.observe())
         act = self._decisions.memory.running
         if act is None or order is None:
             return False
@@ -213,18 +215,26 @@ class RepairRuns:
             return
         self._decisions.is_beside_run = self._is_broken = True
         try:
-            with suppress(errors.JournalLocked):  # the next look makes up for it
-                self._steer(run)
+            self._steer(run)
             self._is_broken = False
         except (errors.ClusterError, errors.InputError, errors.ExecutionError, OSError) as error:
             self._is_broken = False
-            self._context.warn(f"a look beside run {run.run_id} failed, and is made again: {error_text(error)}")
+            self._hold_without_look(run)
+            if not isinstance(error, errors.JournalLocked):  # else the next look makes up for it
+                self._context.warn(f"a look beside run {run.run_id} failed, and is made again: {error_text(error)}")
         finally:
             self._decisions.is_beside_run = False
             # Nobody foresaw this, and without looks a run hears neither the brake nor a window: it is left, and this
             # process ends. The next one goes on with it.
             if self._is_broken and self._leave_run is not None:
                 self._leave_run()
+
+    def _hold_without_look(self, run: RunView) -> None:
+        """Let the run start nothing until a look succeeds and releases it: without looks it does not hear the brake."""
+        hold = _request_of(HoldRun(run.run_id), self._clock.now_ms())
+        if hold is not None and not run.control.held_by:
+            with suppress(errors.InputError, errors.ExecutionError):  # a run whose journal takes no request holds, too
+                post_request(self._decisions.journal_of(run.run_id), hold)
 
     def _raise_if_broken(self, run_id: str) -> None:
         if self._is_broken:
