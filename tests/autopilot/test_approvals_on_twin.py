@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kreassign.autopilot.events import Name, State
-from kreassign.autopilot.policy import Kind
+from kreassign.autopilot.policy import Kind, Policy
 from kreassign.errors import InputError
 from kreassign.executor.journal import first_event, journal_path
 from kreassign.model import NewTopic, TopicPartition
@@ -160,6 +160,32 @@ def test_who_proposed_a_repair_approves_it_in_no_later_process(asking: Asking) -
     assert "bob@x runs the autopilot that proposed it, and cannot approve it" in judged.lacking
     begun = first_event(journal_path(asking.state_dir, asking.rig.twin.cluster_id, act.run_id))
     assert str(begun.approval) == "approved by zoe@x, proposed by ann@x"
+
+
+def test_a_signature_taken_back_while_a_repair_is_planned_is_no_failure(asking: Asking) -> None:
+    """The repair waits for another one, with the same request."""
+    taken = list[Path]()
+
+    def take_back() -> Policy:
+        """Take it back in the look that finds both, before it plans."""
+        judged = autopilot.memory.findings[GONE].judged if GONE in autopilot.memory.findings else None
+        if judged is not None and not judged.lacking and not taken:
+            taken.extend(asking.request.parent.glob("*.bob-*.sig"))
+            taken[0].unlink()
+        return asking.policy
+
+    with asking.opened(reread=take_back) as autopilot:
+        asking.rig.twin.crash(3)
+        asking.watch(autopilot, 1.25 * HOUR_S, LOOKS_S)
+        asking.approve("ann", "bob")
+        asking.watch(autopilot, 2 * LOOKS_S, LOOKS_S)
+        found = autopilot.memory.findings[GONE]
+        assert (autopilot.memory.acts, found.failures, found.problem) == ((), 0, "")
+        asking.approve("bob")
+        asking.watch(autopilot, 2 * LOOKS_S, LOOKS_S)
+        assert [one.outcome for one in autopilot.memory.acts] == ["done"]
+    assert len(taken) == 1
+    assert sum("2 approvals wanted" in one.what for one in asking.messages) == 1
 
 
 def test_a_rolling_restart_voids_an_approval_once(asking: Asking) -> None:

@@ -191,6 +191,13 @@ class Proposals:
 
     def request(self, name: Name, plan: PlanFile, avoid: tuple[int, ...], *, at_any_time: bool) -> RunRequest:
         """The run of a repair: where people approved a plan, just that one, and by their approval."""
+    def is_signed_still(self, name: Name, asked: ApprovalAsked | None) -> bool:
+        """True if people have signed this request as before, where they have to: they take signatures back, too."""
+        found = self._decisions.memory.findings[name]
+        if self._decisions.policy.level(name.kind) is not Level.ASK:
+            return True
+        return found.asked == asked and found.judged is not None and not found.judged.lacking
+
         run = self._run_of(plan, avoid, at_any_time=at_any_time)
         if self._decisions.policy.level(name.kind) is not Level.ASK:
             return run

@@ -74,8 +74,7 @@ class RepairRuns:
         """Plan once more, and run that if it repairs the same."""
         asked = self._decisions.memory.findings[name].asked
         repairs = self._proposals.plan(name, now)
-        is_asked_again = self._decisions.memory.findings[name].asked != asked
-        if repairs is None or repairs.planned.plan_id != plan_id or is_asked_again:
+        if repairs is None or repairs.planned.plan_id != plan_id or not self._proposals.is_signed_still(name, asked):
             return
         planned, plan, is_dry, started = repairs.planned, repairs.plan, self._decisions.is_dry, None
         try:
