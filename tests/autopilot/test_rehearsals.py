@@ -29,7 +29,7 @@ from kreassign.operations.autopilot_proposals import rehearsed
 from kreassign.operations.plan import make_plan
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import RunRequest
-from tests.autopilot.fleet import HOUR_S, Fleet
+from tests.autopilot.fleet import HOUR_S, Fleet, HostClock
 from tests.autopilot.test_judgement import FULL_3
 from tests.autopilot.test_scenarios import ACT, GONE_3, LISTS, WITHOUT_3
 from tests.autopilot.values import DAY, HOUR, MINUTE, Watched, cluster
@@ -208,6 +208,28 @@ def test_a_plan_that_takes_long_is_run(tmp_path: Path, monkeypatch: pytest.Monke
         ours.watch(autopilot, 3 * HOUR_S, LOOKS_S)
         assert [one.outcome for one in autopilot.memory.acts] == ["done"]
     assert len(rehearsals(tmp_path, ours.rig.twin.cluster_id)) == 1
+
+
+def test_a_clock_set_during_a_rehearsal_makes_it_count_no_longer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is set ahead by a day. Nobody knows the traffic of then."""
+    ours = Fleet(tmp_path, TwinRig(tmp_path, RING, brokers=6), POLICY)
+    clock = HostClock(ours.rig.transport)
+
+    def late(*args: Any, **named: Any) -> Any:
+        clock.ahead_s = DAY
+        return rehearsed(*args, **named)
+
+    monkeypatch.setattr(autopilot_proposals, "rehearsed", late)
+    with ours.opened(clock=clock) as autopilot:
+        ours.rig.twin.crash(3)
+        while not clock.ahead_s and ours.rig.transport.monotonic_s() < 2 * HOUR_S:
+            ours.watch(autopilot, LOOKS_S, LOOKS_S)
+        proposal = autopilot.memory.findings[GONE].proposal
+    assert proposal is not None
+    assert proposal.rehearsal is not None
+    assert proposal.rehearsal.until_ms < clock.now_ms()
 
 
 def test_the_lease_is_kept_while_a_plan_is_rehearsed(tmp_path: Path) -> None:

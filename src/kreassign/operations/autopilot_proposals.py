@@ -108,7 +108,9 @@ class Proposals:
             at_any_time = runs_at_any_time(look, finding)
             request = self._run_of(repairs.plan, avoid, at_any_time=at_any_time)
             fresh = rehearsed(self._client, request, planned.at_ms, self._clock, alive)
-            planned = planned.rehearsed(dated(fresh, look, finding, self._clock.now_ms()), at_any_time=at_any_time)
+            # By no clock that was set meanwhile: it would count for as long as that was set ahead.
+            ended_ms = look.now.at_ms + round((self._clock.monotonic_s() - self._decisions.looked_s) * 1000)
+            planned = planned.rehearsed(dated(fresh, look, finding, ended_ms), at_any_time=at_any_time)
             self._lease.confirm()
         return replace(repairs, planned=planned)
 
@@ -189,8 +191,6 @@ class Proposals:
         path = approval_path(self._decisions.journal.path, name)
         return approvals.SignedApprovals(path, Path(wanted.allowed_signers), rule, proposers)
 
-    def request(self, name: Name, plan: PlanFile, avoid: tuple[int, ...], *, at_any_time: bool) -> RunRequest:
-        """The run of a repair: where people approved a plan, just that one, and by their approval."""
     def is_signed_still(self, name: Name, asked: ApprovalAsked | None) -> bool:
         """True if people have signed this request as before, where they have to: they take signatures back, too."""
         found = self._decisions.memory.findings[name]
@@ -198,6 +198,8 @@ class Proposals:
             return True
         return found.asked == asked and found.judged is not None and not found.judged.lacking
 
+    def request(self, name: Name, plan: PlanFile, avoid: tuple[int, ...], *, at_any_time: bool) -> RunRequest:
+        """The run of a repair: where people approved a plan, just that one, and by their approval."""
         run = self._run_of(plan, avoid, at_any_time=at_any_time)
         if self._decisions.policy.level(name.kind) is not Level.ASK:
             return run
