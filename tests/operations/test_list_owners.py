@@ -129,6 +129,12 @@ def test_without_its_record_maintenance_may_have_made_a_list(rig: TwinRig, maint
     assert left_alone(rig, A).startswith("changed since by somebody else or by maintenance, whose record could not be")
 
 
+def test_a_list_as_the_run_left_it_goes_back_without_the_record(rig: TwinRig) -> None:
+    run(rig, A, 3, 1, 2)
+    (cluster_folder(rig.state_dir, rig.twin.cluster_id) / FILE_NAME).write_text("{")
+    assert len(seen(rig, A).plan.plan.assignments) == 1
+
+
 def test_an_order_that_others_made_after_a_failed_move_is_left(rig: TwinRig) -> None:
     rig.between_steps(4, lambda: rig.client.alter_partition_reassignments({tp(0): None}).raise_if_any())
     assert run(rig, A, 3, 1, 2, throttle=RATE).state == "failed"

@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from kreassign.errors import InputError
 from kreassign.model.text import counted, format_amount, shortened
+from kreassign.model.typed_json import UNSHOWN
 
 
 class Order(StrEnum):
@@ -237,7 +238,7 @@ class Schedule:
     time_zone: str = _UTC
     deadline_ms: int | None = None
     at_end: AtWindowEnd = AtWindowEnd.FINISH
-    offsets: tuple[UtcOffset, ...] = field(default=(), compare=False)
+    offsets: tuple[UtcOffset, ...] = field(default=(), compare=False, metadata=UNSHOWN)
 
     def __post_init__(self) -> None:
         if self.deadline_ms is not None and not 0 <= self.deadline_ms < _YEAR_9999_MS:

@@ -20,6 +20,8 @@ JSON_TYPES: Mapping[type, str] = MappingProxyType({
     str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null", list: "array", dict: "object",
 })  # fmt: skip
 """Names of JSON Schema for Python's types."""
+UNSHOWN: Mapping[str, bool] = MappingProxyType({"is_shown": False})
+"""Metadata of a field that documents leave out: journals have it, and programs have no use for it."""
 
 
 def to_document(value: object) -> Json:
@@ -39,8 +41,9 @@ def to_document(value: object) -> Json:
 
 
 def names_in(kind: Any) -> tuple[str, ...]:
-    """Keys of the document of a dataclass: its fields, then the properties that it `ALSO_SHOWS`."""
-    return (*(field.name for field in fields(kind)), *getattr(kind, "ALSO_SHOWS", ()))
+    """Keys of the document of a dataclass: its fields but `UNSHOWN` ones, then the properties that it `ALSO_SHOWS`."""
+    shown = (field.name for field in fields(kind) if field.metadata.get("is_shown", True))
+    return (*shown, *getattr(kind, "ALSO_SHOWS", ()))
 
 
 class Reader:

@@ -16,7 +16,14 @@ from kreassign.executor.cluster.readings import live_of_two, ongoing_moves, part
 from kreassign.executor.cluster.requests import read_copies, read_factors
 from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import NAMED, GuardName, Reaction
-from kreassign.executor.history.run_history import Present, RollbackPlan, UnreadableJournal, read_history, rollback_plan
+from kreassign.executor.history.run_history import (
+    Present,
+    RollbackPlan,
+    UnreadableJournal,
+    may_go_back,
+    read_history,
+    rollback_plan,
+)
 from kreassign.executor.journal import first_event
 from kreassign.executor.preflight import hindrances, prepare, read_cluster
 from kreassign.executor.preview import RunPreview
@@ -25,7 +32,7 @@ from kreassign.model import Partition, TopicPartition, TopicPartitionReplica
 from kreassign.model.authorization import error_text
 from kreassign.model.pace import PaceChange, Schedule
 from kreassign.model.plan_facts import PlanOrigin, is_another
-from kreassign.model.run import RunHistory
+from kreassign.model.run import MoveHistory, RunHistory
 from kreassign.model.text import agreeing, counted, each_partition
 from kreassign.model.throttle import NO_THROTTLE, ThrottleRates
 from kreassign.operations import run_journals, steering
@@ -334,7 +341,9 @@ def plan_rollback(
     view = read_cluster(client, back.plan, back.expected, is_stepwise=is_stepwise)
     lists = _open_lists(done, partitions_now)
     of_runs = changed_by(lists, later, done.run_id)
-    open_lists = {name: one.replicas for name, one in lists.items() if name not in of_runs}
+    may_go = {move.topic_partition for move in done.moves if _is_as_left(move, partitions_now)}
+    # What is as the run left it needs no record: where that cannot be read, it goes back all the same.
+    open_lists = {name: one.replicas for name, one in lists.items() if name not in of_runs.keys() | may_go}
     of_maintenance = maintained(open_lists, present.topic_ids)
     # A partition that cannot be moved now must not prevent the others from going back.
     present = replace(present, hindrances=dict(hindrances(back.plan, view)), changed_by={**of_maintenance, **of_runs})
@@ -350,6 +359,10 @@ def _open_lists(done: RunHistory, now: Mapping[TopicPartition, Partition]) -> di
         and (name := move.topic_partition) in now
         and now[name].replicas != move.undone_to
     }
+
+
+def _is_as_left(move: MoveHistory, now: Mapping[TopicPartition, Partition]) -> bool:
+    return move.topic_partition in now and may_go_back(move, now[move.topic_partition])
 
 
 Maintained = Callable[[Mapping[TopicPartition, tuple[int, ...]], Mapping[str, str]], Mapping[TopicPartition, str]]

@@ -74,8 +74,9 @@ from kreassign.operations.run_outlook import SHOWN, measured, outages_of, propos
 from kreassign.operations.text_files import read_text
 
 POLL_INTERVAL_S = POLL_S
-CONTROLLERS_MS = 5_000
 """Seconds between polls of the cluster."""
+CONTROLLERS_MS = 5_000
+"""For so long controllers may take to say which cluster they are of."""
 Show = Callable[[RunHistory], None]
 Observer = Callable[[RunView, ProgressMeter], None]
 """Observes a run after each event, in the thread that executes it: must be quick, and keep neither argument."""

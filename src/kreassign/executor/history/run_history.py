@@ -438,7 +438,7 @@ def rollback_plan(
             left.append((name, problem))
             continue
         list_back = move.undone_to
-        if not _may_go_back(move, partitions[name]):
+        if not may_go_back(move, partitions[name]):
             list_back = partitions[name].replicas
             left.append((name, f"its replicas are {list(list_back)}, changed since by somebody else; look at it"))
         if hindrance := present.hindrances.get(name):
@@ -495,12 +495,12 @@ def _reason_to_leave(move: MoveHistory, partition: Partition | None, present: Pr
     if (later := present.changed_by.get(move.topic_partition)) is not None:
         return f"its replicas are {list(partition.replicas)}, {later}"
     down = [] if present.live_brokers is None else sorted(set(move.undone_to).difference(present.live_brokers))
-    if down and _may_go_back(move, partition):
+    if down and may_go_back(move, partition):
         away = named_brokers(down, "are not up; start what is down and roll back again, or plan without it")
         return f"its original {away}"
     return None
 
 
-def _may_go_back(move: MoveHistory, partition: Partition) -> bool:
+def may_go_back(move: MoveHistory, partition: Partition) -> bool:
     """True if the list is as the run left it, or as it is to be again."""
     return partition.replicas in (move.undone_to, *move.left)
