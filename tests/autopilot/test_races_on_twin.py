@@ -17,6 +17,7 @@ from kreassign.executor.journal import journal_path, writer
 from kreassign.executor.journal.folder import ClusterLock
 from kreassign.executor.state import RunView
 from kreassign.model import ConfigChange, ConfigResource
+from kreassign.model.run import ENDED
 from kreassign.operations import journal_waits
 from kreassign.operations.autopilot_journal import BRAKE, decisions_path
 from kreassign.operations.leases import leased
@@ -148,7 +149,10 @@ def test_a_repair_hears_the_brake_though_no_look_can_be_written(
 
     def beside(run: RunView, _: object) -> None:
         """Count polls."""
-        sent.append(sum(one.submitted_ms is not None for one in history(run).moves))
+        seen = history(run)
+        sent.append(sum(one.submitted_ms is not None for one in seen.moves))
+        if seen.state in ENDED and locks:
+            locks[0].close()  # else the next look would wait for it
         if len(sent) == PULLED:
             locks.append(sqlite3.connect(path, isolation_level=None))
             locks[0].execute("BEGIN IMMEDIATE")
@@ -157,16 +161,16 @@ def test_a_repair_hears_the_brake_though_no_look_can_be_written(
             locks[0].close()
             rig.client.incremental_alter_configs(release).raise_if_any()
 
-    def warn(_: str) -> None:
-        """The run is over, and the next look waits for the lock."""
-        locks[0].close()
-
-    locks, ours.context = list[sqlite3.Connection](), replace(ours.context, observers=(beside,), warn=warn)
+    locks, told = list[sqlite3.Connection](), list[str]()
+    ours.context = replace(ours.context, observers=(beside,), warn=told.append)
     rig.twin.crash(3)
     with ours.opened() as autopilot:
         ours.watch(autopilot, 1.5 * HOUR_S, LOOKS_S)
         assert [one.outcome for one in autopilot.memory.acts] == ["done"]
     assert sent[PULLED + round(120 / POLL_S)] == sent[RELEASED - 1] < sent[-1]
+    began, over = told
+    assert began.startswith("the autopilot holds: ")
+    assert over.startswith("the journal of the autopilot can be written again")
 
 
 def test_a_policy_lowered_while_a_repair_is_prepared_stops_it(tmp_path: Path) -> None:

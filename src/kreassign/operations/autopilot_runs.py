@@ -216,11 +216,15 @@ class RepairRuns:
         try:
             self._steer(run)
             self._is_broken = False
+            self._decisions.locks.follow(None)
         except (errors.ClusterError, errors.InputError, errors.ExecutionError, OSError) as error:
             self._is_broken = False
             self._hold_without_look(run)
-            if not isinstance(error, errors.JournalLocked):  # else the next look makes up for it
-                self._context.warn(f"a look beside run {run.run_id} failed, and is made again: {error_text(error)}")
+            lock = error if isinstance(error, errors.JournalLocked) else None
+            self._decisions.locks.follow(lock)
+            if lock is None:
+                held = f"run {run.run_id} starts nothing until it succeeds"
+                self._context.warn(f"a look beside a run failed, and is made again; {held}: {error_text(error)}")
         finally:
             self._decisions.is_beside_run = False
             # Nobody foresaw this, and without looks a run hears neither the brake nor a window: it is left, and this
