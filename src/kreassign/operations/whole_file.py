@@ -156,14 +156,15 @@ def _way(error: OSError, other: str) -> str:
 def writing(path: Path, unfinished: Path | None = None) -> Iterator[None]:
     """Name the file, and the next step as a note, in an OSError of a `with` statement that writes it.
 
-    One about another file is left as it is.
+    One about another file, or without a number of the system, is left as it is.
     """
     try:
         yield
     except FileExistsError:
         raise  # which is about the unfinished file
     except OSError as error:
-        if error.filename is not None and Path(error.filename) not in {path, unfinished}:
+        is_of_another = error.filename is not None and Path(error.filename) not in {path, unfinished}
+        if is_of_another or error.errno is None:  # a library's own words, which the name would take the place of
             raise
         error.filename = str(path)  # the name that is known to who reads the message
         error.add_note(_way(error, "another place"))

@@ -40,7 +40,8 @@ def unfinished(case: Case) -> tuple[str, ...]:
 
 def out_of_reach(case: Case) -> tuple[str, ...]:
     """One sentence per partition that no plan can change: without a live copy, or not allowed to move."""
-    return (*_shown(_out_of_reach(case)), *_shown(_fixed_factors(case)))
+    rules = (_out_of_reach, _fixed_factors, _crowded_and_held)
+    return tuple(sentence for rule in rules for sentence in _shown(rule(case)))
 
 
 def _shown(sentences: Iterator[str]) -> Iterator[str]:
@@ -261,14 +262,22 @@ def _racks(case: Case) -> Iterator[str]:
 
 def _racks_repaired(case: Case) -> Iterator[str]:
     if case.problem.rules.repair_racks:
-        excess = rack_excess(case.problem, case.assignment)
-        partitions = case.problem.partitions
-        within_reach, why = partitions.within_reach(case.problem.brokers.is_live), reasons_to_leave(case)
-        named = partitions.may_move
-        if case.problem.rules.leaves_rest:  # of the others, those too that the task itself does not leave out
-            named = named | ((partitions.holds & Hold.STAYS) == 0)
-        for partition in np.flatnonzero((excess > 0) & named & within_reach).tolist():
-            yield f"{partitions.name(partition)} still has too many replicas in one rack{why(partition)}"
+        yield from _crowded(case, case.problem.partitions.may_move)
+
+
+def _crowded_and_held(case: Case) -> Iterator[str]:
+    """Of a repair, partitions that others hold: not those that the task itself leaves out, or that are on their way."""
+    rules, partitions = case.problem.rules, case.problem.partitions
+    if rules.repair_racks and rules.leaves_rest:
+        yield from _crowded(case, ~partitions.may_move & ((partitions.holds & (Hold.STAYS | Hold.MOVING)) == 0))
+
+
+def _crowded(case: Case, asked: BoolArray) -> Iterator[str]:
+    partitions, why = case.problem.partitions, reasons_to_leave(case)
+    within_reach = partitions.within_reach(case.problem.brokers.is_live)
+    excess = rack_excess(case.problem, case.assignment)
+    for partition in np.flatnonzero((excess > 0) & asked & within_reach).tolist():
+        yield f"{partitions.name(partition)} still has too many replicas in one rack{why(partition)}"
 
 
 def _capacity(case: Case) -> Iterator[str]:
