@@ -310,7 +310,7 @@ def test_a_look_that_fails_beside_a_run_is_made_again(tmp_path: Path) -> None:
     with ours.opened() as autopilot:
         ours.rig.twin.crash(3)
         ours.watch(autopilot, 1.5 * HOUR_S, LOOKS_S)
-    assert (len(failures), any("a look beside run" in one for one in warnings)) == (1, True)
+    assert (len(failures), any("a look beside a run" in one for one in warnings)) == (1, True)
     assert any(is_held)
 
 
