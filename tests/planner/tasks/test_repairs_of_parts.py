@@ -133,7 +133,7 @@ def test_what_comes_back_takes_no_room_that_is_gone() -> None:
 LEAST = Rules(least_topic_leaders={"t": 1})
 
 
-def test_a_lost_copy_is_replaced_although_its_broker_leads_too_little_then() -> None:
+def test_a_lost_copy_is_replaced_though_its_broker_leads_too_little() -> None:
     loads = [partition(0, 1, 2, lost_on=(1,)), partition(1, 2, 3), partition(2, 3, 2)]
     after, evaluation = evaluated(only_forced(repair(posed(brokers(1, 2, 3), loads, rules=LEAST), leaves_rest=True)))
     assert sorted(after[0]) == [2, 3]
