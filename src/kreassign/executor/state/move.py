@@ -186,13 +186,17 @@ class MoveRecord:
         return self.status is MoveStatus.PLANNED and seen is not None and seen.placement in COPYING
 
     @property
+    def is_list_staying(self) -> bool:
+        """True if its step moves nothing but directories: there is no list to send, refuse or cancel."""
+        return self.step.target == self.step.original
+
+    @property
     def was_refused(self) -> bool:
         """True if each submission of its list was refused; directories, asked for before, may have been taken.
 
         A list that stays as it is has nothing to refuse: what copies then are its directories.
         """
-        changes_list = self.step.target != self.step.original
-        return changes_list and self.status in IN_FLIGHT and self.submissions.was_refused
+        return not self.is_list_staying and self.status in IN_FLIGHT and self.submissions.was_refused
 
     @property
     def may_begin(self) -> bool:
@@ -274,8 +278,7 @@ class MoveRecord:
     def is_list_over(self) -> bool:
         """True if nothing of its list is left to cancel: it stays, or was refused, cancelled, or changed by others."""
         is_moving = self.observation is not None and self.observation.placement is PlacementState.MOVING
-        stays = self.step.target == self.step.original
-        return stays or self.is_diverged or self.is_list_cancelled or (self.is_failing and not is_moving)
+        return self.is_list_staying or self.is_diverged or self.is_list_cancelled or (self.is_failing and not is_moving)
 
     @property
     def is_begun_again(self) -> bool:
