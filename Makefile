@@ -102,7 +102,8 @@ LONG = thorough or kafka or spark or browser
 # Three parts side by side, each a pytest of its own: thousands of tests of a few milliseconds would cost half as much
 # again with pytest-xdist, which collects them in each worker and sends three reports of each. The second part waits as
 # long as it computes, for time-outs and processes, so that three parts keep two cores busy.
-FAST = $(TESTS) -n 0 --ignore=tests/real -m "not ($(LONG) or exhaustive)"
+# What a process of a test writes is not kept: two files for each of thousands of tests cost a tenth of their time.
+FAST = $(TESTS) -n 0 --capture=sys --ignore=tests/real -m "not ($(LONG) or exhaustive)"
 PART_1 = $(addprefix tests/,cli planner pipeline report kafka_tools operations web test_public_api.py)
 PART_2 = $(addprefix tests/,admin executor testbed wire mutants scripts)
 LEFT = build/left-to-make-test
