@@ -18,6 +18,8 @@ TABLE = Path(__file__).with_name("suites.toml")
 LEFT_TO = "--left-to"
 SECTIONS = ("thorough", "exhaustive")
 """Marks of what `make test-fast` leaves to `make test`, and of what that leaves to `make test-all`."""
+LONG = ("thorough", "kafka", "spark", "browser")
+"""Marks of tests that are not quick."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,7 @@ class Row:
 
     `tests` are a folder, a file, or a test of a file. With `only`, cases that do not begin with it are not left either;
     with `partly`, those are as good, so that the test as a whole is not left. With `one_in`, one in so many cases of
-    each test is not left, the first among them.
+    each test is not left, the first among them; of a folder or a file only tests that are not quick have fewer cases.
     """
 
     why: str
@@ -103,8 +105,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for section in SECTIONS:
         cases = Counter[str]()
         for item in items:
-            rows = _rows_with(item.nodeid, section)
             test, *_ = item.nodeid.partition("[")
+            is_long = any(item.get_closest_marker(one) for one in LONG)
+            rows = [one for one in _rows_with(item.nodeid, section) if is_long or not one.one_in or test in one.tests]
             if rows and any(not row.one_in or cases[test] % row.one_in for row in rows):
                 item.add_marker(section)
             cases[test] += any(row.one_in for row in rows)
