@@ -465,16 +465,15 @@ class Runner:
 
     def _submit(self, deed: instructions.SubmitMoves) -> events.Event:
         placed = request_log_dirs(self._port, deed.log_dirs)
-        sent = [name for name in deed.targets if name not in placed.failed]
+        asked = {name: target for name, target in deed.targets.items() if name not in placed.failed}
         # A list that stays is not sent: it could only undo what others made of it meanwhile, or be refused for a cordon
         # of a broker that has the replica already.
-        staying = [name for name in sent if self.run.records[name].is_list_staying]
-        targets = {name: deed.targets[name] for name in sent if name not in staying}
+        targets = {name: target for name, target in asked.items() if not self.run.records[name].is_list_staying}
         outcome = self._start(targets, deed.changing_factor)
         refused = (*placed.refused, *_refusals(outcome, is_final))
         return events.MovesSubmitted(
             self._time.now_ms(),
-            accepted=(*outcome.ok, *staying),
+            accepted=(*outcome.ok, *(name for name in asked if name not in targets)),
             refused=refused,
             unknown=(*placed.unknown, *(name for name, error in outcome.failed.items() if may_be_done(error))),
             deferred=(*placed.deferred, *_refusals(outcome, is_for_now)),
